@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* runtime.h - the I/O thread: one per process, owner of the libuv loop.
+ *
+ * The thread starts with the first acquire and ends with the last release.
+ * Everything that touches a libuv handle runs on it, as a job. It blocks all
+ * signals, so that a broken pipe is an EPIPE and the host's handlers run on the
+ * host's threads. After a fork the child has no I/O thread: its first acquire
+ * starts a new one, and what it inherited is closed, never used. */
+#ifndef SBX_IO_RUNTIME_H
+#define SBX_IO_RUNTIME_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "base/err.h"
+#include "base/list.h"
+
+struct sbx_runtime;
+
+/* A closure for the I/O thread. Embedded in what it works on; must stay valid
+ * until it has run. */
+struct sbx_job {
+  void (*run)(struct sbx_job *job);
+  struct sbx_list link; /* guarded by the runtime's lock */
+};
+
+/* Any thread. On success the caller owns one reference to *out. */
+int sbx_runtime_acquire(struct sbx_runtime **out, struct sbx_err *err);
+
+/* Any thread but the I/O thread. The last release stops the thread and joins
+ * it: streams that are still open get a bounded time to end, then their
+ * processes are killed and reaped. */
+void sbx_runtime_release(struct sbx_runtime *rt);
+
+/* Any thread. Jobs run once each, in the order of their posting. */
+void sbx_runtime_post(struct sbx_runtime *rt, struct sbx_job *job);
+
+/* I/O thread only. */
+uv_loop_t *sbx_runtime_loop(struct sbx_runtime *rt);
+bool sbx_runtime_on_thread(struct sbx_runtime *rt);
+
+/* True when this process forked after rt was started: nothing of rt may be
+ * used any more, and releasing it does nothing. */
+bool sbx_runtime_stale(const struct sbx_runtime *rt);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.h - a duplex stream into the engine: bytes in, two streams of bytes
+ * out, and an end. All functions and callbacks: I/O thread only.
+ *
+ * Today the one implementation is a child process (child.h): the engine's
+ * command line client. An engine connection can stand behind the same table.
+ */
+#ifndef SBX_IO_STREAM_H
+#define SBX_IO_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "io/runtime.h"
+
+enum sbx_fd { SBX_OUT = 1, SBX_ERR = 2 };
+
+/* How a stream ended. status_known is false when nobody can tell (the exit
+ * status was stolen by a foreign waitpid, or the connection broke): then
+ * neither exit_code nor signal means anything. */
+struct sbx_stream_end {
+  bool status_known;
+  int exit_code;
+  int signal; /* 0, or the signal that ended the client */
+};
+
+struct sbx_stream_events {
+  void (*on_data)(void *arg, enum sbx_fd fd, const uint8_t *data, size_t len);
+  void (*on_eof)(void *arg, enum sbx_fd fd); /* may be NULL */
+  /* All that was written has left; may be NULL. */
+  void (*on_drain)(void *arg);
+  /* Last event, exactly once: both streams are at their end (or were given up
+   * after a bounded drain) and the end is known (or known to be lost). */
+  void (*on_end)(void *arg, const struct sbx_stream_end *end);
+};
+
+struct sbx_stream;
+
+struct sbx_stream_ops {
+  int (*write)(struct sbx_stream *s, const void *data, size_t len);
+  void (*shutdown)(struct sbx_stream *s);
+  void (*pause)(struct sbx_stream *s, enum sbx_fd fd);
+  void (*resume)(struct sbx_stream *s, enum sbx_fd fd);
+  void (*kill)(struct sbx_stream *s);
+  void (*close)(struct sbx_stream *s, bool kill);
+};
+
+struct sbx_stream {
+  const struct sbx_stream_ops *ops;
+  const struct sbx_stream_events *events; /* NULL after close */
+  void *arg;
+};
+
+/* What opens a stream. Made from an engine request; immutable and shared:
+ * any number of streams can be opened from one. */
+struct sbx_request {
+  char **argv;      /* NULL-terminated; argv[0] is looked up in PATH */
+  char **env_names; /* NULL-terminated; set (or, with a NULL value, unset) on */
+  char **env_values; /* top of the inherited environment; same length */
+  size_t env_count;
+};
+
+/* Opens the stream. On success *out lives until its on_end has run or it was
+ * closed. Failure to start the client (-ENOENT, -EACCES ...) is reported here,
+ * with a message that names it, and is SBX_EUNAVAILABLE. */
+int sbx_stream_open(struct sbx_runtime *rt, const struct sbx_request *request,
+                    const struct sbx_stream_events *events, void *arg,
+                    struct sbx_stream **out, struct sbx_err *err);
+
+/* Copies and queues. 0, -ENOMEM, -EPIPE when the other side has gone (which is
+ * no failure of the command: callers usually ignore it). */
+int sbx_stream_write(struct sbx_stream *s, const void *data, size_t len);
+/* End of input, after what was written. Idempotent. */
+void sbx_stream_shutdown(struct sbx_stream *s);
+void sbx_stream_pause(struct sbx_stream *s, enum sbx_fd fd);
+void sbx_stream_resume(struct sbx_stream *s, enum sbx_fd fd);
+/* Ends the client at once (SIGKILL to its whole process group, never a signal
+ * that it could translate into success). on_end follows within a bounded time
+ * even when something else holds the pipes. */
+void sbx_stream_kill(struct sbx_stream *s);
+/* No more callbacks. Closes our end of the input; with kill the client is
+ * killed, without it may end by itself. It is reaped either way. s is gone. */
+void sbx_stream_close(struct sbx_stream *s, bool kill);
+
+#endif
