@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* quote.h - the header line that tells run.sh what to run.
+ *
+ * It is POSIX shell text in one line, to be read with `IFS= read -r` and
+ * evaluated with `eval` at the top level of the script:
+ *
+ *   _sbx_u='UUID' _sbx_m='MARK' _sbx_d='CWD' _sbx_i=1;
+ *   _sbx_e() { command export NAME='value' NAME='value'; };
+ *   set -- 'program' 'argument'
+ *
+ * so that $_sbx_u is the uuid, $_sbx_m the mark, $_sbx_d the directory (empty:
+ * none asked for), $_sbx_i 1 when the program gets our stdin and else 0, "$@"
+ * the command, and _sbx_e a function that exports the environment. It is a
+ * function because only the program must see those names, not the script that
+ * starts it; `command` keeps a shell alive whose UID or PPID is read-only.
+ *
+ * A newline in a string is written as "$_sbx_n", which the script sets before.
+ * All names begin with _sbx_, so that no variable of the image is overwritten.
+ *
+ * Pure functions. */
+#ifndef SBX_WIRE_QUOTE_H
+#define SBX_WIRE_QUOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Linux refuses longer strings (MAX_ARG_STRLEN, with the NUL) in an argument
+ * or in NAME=value; and all of them together beyond about 2 MiB, of which we
+ * leave some to the environment of the image. */
+#define SBX_COMMAND_STRING_MAX 131071
+#define SBX_COMMAND_TOTAL_MAX 2000000
+
+/* A `max` for the sbx_buf that no valid command exceeds. */
+#define SBX_HEADER_MAX ((size_t)12 * SBX_COMMAND_TOTAL_MAX)
+
+struct sbx_env {
+  char *name;
+  char *value;
+};
+
+struct sbx_command {
+  const char *uuid;
+  const char *mark;
+  const char *cwd; /* NULL: the container's own */
+  char **argv;     /* argv[0] is the program */
+  size_t argc;
+  struct sbx_env *env;
+  size_t envc;
+  bool want_stdin;
+};
+
+/* Appends s as one shell word. 0, -EINVAL (a NUL in s), -ENOMEM, -EMSGSIZE;
+ * after a failure b is as before. */
+int sbx_quote_append(struct sbx_buf *b, const char *s, size_t len);
+
+/* Appends the header line, with its \n. 0; SBX_EPROCESS for an environment
+ * name that is not [A-Za-z_][A-Za-z0-9_]*, for no program, and for arguments
+ * that are too long; -ENOMEM, -EMSGSIZE. After a failure b is as before. */
+int sbx_header_encode(struct sbx_buf *b, const struct sbx_command *cmd,
+                      struct sbx_err *err);
+
+#endif
