@@ -1,0 +1,16 @@
+std = "lua54"
+max_line_length = 100
+max_code_line_length = 100
+max_string_line_length = 100
+max_comment_line_length = 100
+unused_args = true
+self = false
+cache = false
+
+include_files = { "lua", "spec", "examples", "rocks", ".busted", ".luacheckrc" }
+exclude_files = { "build", "build.luarocks", "spec/fuzz" }
+
+files["spec"] = { std = "lua54+busted" }
+files["lua/types"] = { ignore = { "211", "212", "241", "631" } }
+files["rocks"] = { std = "+rockspec" }
+files[".luacheckrc"] = { std = "+luacheckrc" }

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+#
+# How tests are found, built and registered. Nothing here names a single test:
+# a new file in the right place is a new test.
+
+set(SBX_SPEC "${PROJECT_SOURCE_DIR}/spec")
+set(SBX_SUPPORT "${SBX_SPEC}/support")
+find_program(SBX_BASH bash REQUIRED)
+find_program(SBX_LUA NAMES lua5.4 lua54 lua REQUIRED)
+
+# Sanitizers of older compilers want an address space that is not shuffled too
+# far; where that can be switched off, it is.
+set(SBX_LAUNCH "")
+if(SBX_SANITIZE OR SBX_FUZZ)
+  find_program(SBX_SETARCH setarch)
+  if(SBX_SETARCH)
+    execute_process(COMMAND "${SBX_SETARCH}" -R true RESULT_VARIABLE status
+                    OUTPUT_QUIET ERROR_QUIET)
+    if(status EQUAL 0)
+      set(SBX_LAUNCH "${SBX_SETARCH}" -R)
+    endif()
+  endif()
+endif()
+
+set(SBX_TEST_ENV
+  "LUA_PATH=${PROJECT_SOURCE_DIR}/lua/?.lua\\;${PROJECT_SOURCE_DIR}/lua/?/init.lua\\;${PROJECT_SOURCE_DIR}/?.lua\\;\\;"
+  "LUA_CPATH=${PROJECT_BINARY_DIR}/lua/?.so\\;\\;"
+  "SBX_BUILD=${PROJECT_BINARY_DIR}"
+  "SBX_SOURCE=${PROJECT_SOURCE_DIR}"
+  "SBX_SANITIZE=${SBX_SANITIZE}"
+  "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:check_initialization_order=1:handle_abort=1:allocator_may_return_null=1"
+  "LSAN_OPTIONS=suppressions=${SBX_SUPPORT}/lsan.supp:print_suppressions=0"
+  "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+  "TSAN_OPTIONS=suppressions=${SBX_SUPPORT}/tsan.supp:second_deadlock_stack=1:history_size=4")
+
+# sbx_add_test(<name> <timeout> <command...>)
+function(sbx_add_test name timeout)
+  if(SBX_SANITIZE)
+    math(EXPR timeout "${timeout} * 3")
+  endif()
+  add_test(NAME "${SBX_TEST_PREFIX}${name}" COMMAND ${SBX_LAUNCH} ${ARGN}
+           WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties("${SBX_TEST_PREFIX}${name}" PROPERTIES
+    TIMEOUT ${timeout} ENVIRONMENT "${SBX_TEST_ENV}")
+endfunction()
+
+# Tests that look at the engine run one at a time: they count what is left.
+function(sbx_needs_engine name)
+  set_tests_properties("${SBX_TEST_PREFIX}${name}" PROPERTIES
+    RUN_SERIAL TRUE LABELS docker)
+endfunction()
+
+# Links a C test with the layers whose headers it includes.
+function(sbx_link_layers target source)
+  target_include_directories(${target} PRIVATE
+    "${PROJECT_SOURCE_DIR}/core" "${SBX_SPEC}/core")
+  foreach(layer bind proc io wire base)
+    file(STRINGS "${source}" used REGEX "^#include \"${layer}/")
+    if(used AND TARGET sbx_${layer})
+      target_link_libraries(${target} PRIVATE sbx_${layer})
+    endif()
+  endforeach()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  target_link_libraries(${target} PRIVATE sbx::uv sbx::cjson sbx::lua m)
+endfunction()
+
+function(sbx_add_core_tests)
+  file(GLOB sources CONFIGURE_DEPENDS "${SBX_SPEC}/core/test_*.c")
+  foreach(source ${sources})
+    get_filename_component(target "${source}" NAME_WE)
+    string(REGEX REPLACE "^test_" "" name "${target}")
+    add_executable(${target} "${source}")
+    sbx_link_layers(${target} "${source}")
+    sbx_add_test(core.${name} 120 "$<TARGET_FILE:${target}>")
+  endforeach()
+endfunction()
+
+function(sbx_add_corpus_tests)
+  file(GLOB sources CONFIGURE_DEPENDS "${SBX_SPEC}/fuzz/fuzz_*.c")
+  foreach(source ${sources})
+    get_filename_component(target "${source}" NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" name "${target}")
+    add_executable(replay_${name} "${source}" "${SBX_SPEC}/fuzz/replay.c")
+    sbx_link_layers(replay_${name} "${source}")
+    sbx_add_test(corpus.${name} 120 "$<TARGET_FILE:replay_${name}>"
+                 "${SBX_SPEC}/fuzz/corpus/${name}")
+  endforeach()
+endfunction()
+
+function(sbx_add_fuzz_targets)
+  file(GLOB sources CONFIGURE_DEPENDS "${SBX_SPEC}/fuzz/fuzz_*.c")
+  foreach(source ${sources})
+    get_filename_component(target "${source}" NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" name "${target}")
+    add_executable(${target} "${source}")
+    sbx_link_layers(${target} "${source}")
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+    # 3700 s: the time asked for, with a margin, ends it much earlier
+    sbx_add_test(fuzz.${name} 3700 "${SBX_BASH}" "${SBX_SUPPORT}/fuzz.sh"
+                 "$<TARGET_FILE:${target}>" "${SBX_SPEC}/fuzz/corpus/${name}"
+                 "${PROJECT_BINARY_DIR}/found/${name}")
+    set_tests_properties("${SBX_TEST_PREFIX}fuzz.${name}" PROPERTIES
+                         LABELS fuzz COST 1000)
+  endforeach()
+endfunction()
+
+# A sanitizer wants to be in the program before the module is loaded. Its
+# builds get an interpreter of their own, found first in PATH by the tests and
+# by whatever they start, so that nothing needs LD_PRELOAD and the engine's
+# client is left alone.
+macro(sbx_add_lua_host)
+  if(SBX_SANITIZE)
+    add_executable(sbx_lua_host "${SBX_SUPPORT}/lua_host.c")
+    target_link_libraries(sbx_lua_host PRIVATE sbx::lua m dl)
+    set_target_properties(sbx_lua_host PROPERTIES
+      OUTPUT_NAME lua5.4 ENABLE_EXPORTS ON
+      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+    set(SBX_LUA "${PROJECT_BINARY_DIR}/bin/lua5.4")
+    list(APPEND SBX_TEST_ENV "PATH=${PROJECT_BINARY_DIR}/bin:$ENV{PATH}")
+  endif()
+  list(APPEND SBX_TEST_ENV "SBX_LUA=${SBX_LUA}")
+endmacro()
+
+# With the thread sanitizer, only the engine specs that say so in a line
+# "-- tsan: yes" are run: they take long, and most start no second thing.
+function(sbx_add_specs)
+  foreach(kind unit binding integration regress)
+    file(GLOB specs CONFIGURE_DEPENDS "${SBX_SPEC}/${kind}/*_spec.lua")
+    foreach(spec ${specs})
+      get_filename_component(name "${spec}" NAME_WE)
+      string(REGEX REPLACE "_spec$" "" name "${name}")
+      set(engine FALSE)
+      if(kind MATCHES "integration|regress")
+        set(engine TRUE)
+      endif()
+      if(SBX_SANITIZE STREQUAL "thread" AND engine)
+        file(STRINGS "${spec}" wanted REGEX "^-- tsan: yes")
+        if(NOT wanted)
+          continue()
+        endif()
+      endif()
+      sbx_add_test(${kind}.${name} 300 "${SBX_LUA}"
+                   "${SBX_SUPPORT}/busted.lua" --ignore-lua -o plainTerminal
+                   "spec/${kind}/${name}_spec.lua")
+      if(engine)
+        sbx_needs_engine(${kind}.${name})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+function(sbx_add_examples)
+  file(GLOB examples CONFIGURE_DEPENDS
+       "${PROJECT_SOURCE_DIR}/examples/[0-9]*.lua")
+  foreach(example ${examples})
+    get_filename_component(name "${example}" NAME_WE)
+    sbx_add_test(example.${name} 120 "${SBX_LUA}" "examples/${name}.lua")
+    sbx_needs_engine(example.${name})
+  endforeach()
+  if(TARGET embed)
+    sbx_add_test(example.embed 120 "$<TARGET_FILE:embed>")
+    sbx_needs_engine(example.embed)
+  endif()
+endfunction()
+
+function(sbx_add_checks)
+  file(GLOB checks CONFIGURE_DEPENDS "${SBX_SUPPORT}/check_*.sh")
+  foreach(check ${checks})
+    get_filename_component(name "${check}" NAME_WE)
+    string(REGEX REPLACE "^check_" "" name "${name}")
+    sbx_add_test(check.${name} 600 "${SBX_BASH}" "${check}")
+  endforeach()
+endfunction()
