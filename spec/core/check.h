@@ -76,8 +76,8 @@ static inline void check_dump(const char *name, const uint8_t *p, size_t len) {
 static inline int check_mem(const char *file, int line, const char *what,
                             const void *got, size_t got_len, const void *want,
                             size_t want_len) {
-  int ok = got_len == want_len &&
-           (got_len == 0 || memcmp(got, want, got_len) == 0);
+  int ok =
+      got_len == want_len && (got_len == 0 || memcmp(got, want, got_len) == 0);
   if (!ok) {
     fprintf(stderr, "%s:%d: %s differs\n", file, line, what);
     check_dump("got", got, got_len);

@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-enum { MAX_INPUT = 1 << 20, MAX_PREFIXES = 512 };
+enum { REPLAY_INPUT = 1 << 20, REPLAY_PREFIXES = 512 };
 
 /* A copy of exactly `len` bytes, so that a sanitizer sees a read past it. */
 static void feed(const uint8_t *data, size_t len) {
@@ -28,12 +28,12 @@ static int replay(const char *path) {
     perror(path);
     return -1;
   }
-  uint8_t *data = malloc(MAX_INPUT);
+  uint8_t *data = malloc(REPLAY_INPUT);
   if (!data)
     abort();
-  size_t len = fread(data, 1, MAX_INPUT, f);
+  size_t len = fread(data, 1, REPLAY_INPUT, f);
   fclose(f);
-  for (size_t i = 0; i < len && i < MAX_PREFIXES; i++)
+  for (size_t i = 0; i < len && i < REPLAY_PREFIXES; i++)
     feed(data, i);
   feed(data, len);
   free(data);

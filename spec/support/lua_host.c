@@ -37,7 +37,7 @@ static void run(lua_State *L, int args) {
   lua_remove(L, base);
 }
 
-static void run_chunk(lua_State *L, int status) {
+static void need_chunk(lua_State *L, int status) {
   if (status != LUA_OK) {
     fprintf(stderr, "lua: %s\n", lua_tostring(L, -1));
     lua_close(L);
@@ -47,7 +47,7 @@ static void run_chunk(lua_State *L, int status) {
 
 static void run_option(lua_State *L, char option, const char *value) {
   if (option == 'e') {
-    run_chunk(L, luaL_loadbuffer(L, value, strlen(value), "=(command line)"));
+    need_chunk(L, luaL_loadbuffer(L, value, strlen(value), "=(command line)"));
     run(L, 0);
   } else {
     lua_getglobal(L, "require");
@@ -95,10 +95,15 @@ static void push_arg_table(lua_State *L, const struct options *o) {
 
 static void run_script(lua_State *L, const struct options *o) {
   const char *name = o->argv[o->script];
-  run_chunk(L, luaL_loadfile(L, strcmp(name, "-") == 0 ? NULL : name));
+  need_chunk(L, luaL_loadfile(L, strcmp(name, "-") == 0 ? NULL : name));
   for (int i = o->script + 1; i < o->argc; i++)
     lua_pushstring(L, o->argv[i]);
   run(L, o->argc - o->script - 1);
+}
+
+static void run_stdin(lua_State *L) {
+  need_chunk(L, luaL_loadfile(L, NULL));
+  run(L, 0);
 }
 
 int main(int argc, char **argv) {
@@ -112,7 +117,7 @@ int main(int argc, char **argv) {
   if (o.script < argc)
     run_script(state, &o);
   else if (argc == 1)
-    run_script(state, &(struct options){2, (char *[]){argv[0], "-"}, 1});
+    run_stdin(state);
   lua_close(state);
   return EXIT_SUCCESS;
 }
