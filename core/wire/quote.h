@@ -4,18 +4,16 @@
  * It is POSIX shell text in one line, to be read with `IFS= read -r` and
  * evaluated with `eval` at the top level of the script:
  *
- *   _sbx_u='UUID' _sbx_m='MARK' _sbx_d='CWD' _sbx_i=1;
- *   _sbx_e() { command export NAME='value' NAME='value'; };
- *   set -- 'program' 'argument'
+ *   anvia_uuid='...' anvia_public='<mark>' anvia_dir='/cwd' anvia_input=1
+ *   anvia_rs='\x1e'; anvia_env() { command export NAME='value' ...; };
+ *   set -- 'program' 'argument' ...
  *
- * so that $_sbx_u is the uuid, $_sbx_m the mark, $_sbx_d the directory (empty:
- * none asked for), $_sbx_i 1 when the program gets our stdin and else 0, "$@"
- * the command, and _sbx_e a function that exports the environment. It is a
- * function because only the program must see those names, not the script that
- * starts it; `command` keeps a shell alive whose UID or PPID is read-only.
- *
- * A newline in a string is written as "$_sbx_n", which the script sets before.
- * All names begin with _sbx_, so that no variable of the image is overwritten.
+ * anvia_input is empty when the program does not get our stdin. The
+ * environment is a function because only the program must see those names, not
+ * the script that starts it; `command` keeps a shell alive whose UID or PPID
+ * is read-only. A newline in a string is written as "$anvia_nl", which the
+ * script sets before. All names begin with anvia_, so that no variable of the
+ * image is overwritten; such names are refused in the environment.
  *
  * Pure functions. */
 #ifndef SBX_WIRE_QUOTE_H
@@ -34,7 +32,7 @@
 #define SBX_COMMAND_TOTAL_MAX 2000000
 
 /* A `max` for the sbx_buf that no valid command exceeds. */
-#define SBX_HEADER_MAX ((size_t)12 * SBX_COMMAND_TOTAL_MAX)
+#define SBX_HEADER_MAX ((size_t)13 * SBX_COMMAND_TOTAL_MAX + 8192)
 
 struct sbx_env {
   char *name;
@@ -44,7 +42,7 @@ struct sbx_env {
 struct sbx_command {
   const char *uuid;
   const char *mark;
-  const char *cwd; /* NULL: the container's own */
+  const char *cwd; /* NULL: where the script runs */
   char **argv;     /* argv[0] is the program */
   size_t argc;
   struct sbx_env *env;
@@ -57,8 +55,9 @@ struct sbx_command {
 int sbx_quote_append(struct sbx_buf *b, const char *s, size_t len);
 
 /* Appends the header line, with its \n. 0; SBX_EPROCESS for an environment
- * name that is not [A-Za-z_][A-Za-z0-9_]*, for no program, and for arguments
- * that are too long; -ENOMEM, -EMSGSIZE. After a failure b is as before. */
+ * name that is not [A-Za-z_][A-Za-z0-9_]* or begins with anvia_, for no
+ * program, and for arguments that are too long; -ENOMEM, -EMSGSIZE. After a
+ * failure b is as before. */
 int sbx_header_encode(struct sbx_buf *b, const struct sbx_command *cmd,
                       struct sbx_err *err);
 
