@@ -1,0 +1,94 @@
+-- SPDX-License-Identifier: MIT
+--- What a tool call will run and touch, as far as its text says.
+---
+--- A call is turned into a set of readings: the argv as given, the same without each wrapper, every
+--- command in a script that it hands to a shell, and the files it names. The evaluator judges all of
+--- them: deny and ask hold when any reading matches, allow only when all match and `complete` is true.
+---
+--- Nothing here raises on what a model sent. What cannot be read makes `complete` false and leaves a
+--- problem that says what and where.
+
+--- One word of a command. A string is what the program gets. A table is a word whose value is not
+--- known before it runs.
+---@class anvia.sandbox.DynamicWord
+---@field dynamic true
+---@field text string      the source of the word, e.g. "$HOME/x" or "*.txt"
+---@field pattern string   a glob that covers it: unknown parts are "*", known ones are escaped with "\"
+---@field prefix string    the part before the first unknown byte ("--file=" in --file=$x)
+---@field single boolean   true: exactly one word; false: none, one or several (an unquoted $x)
+---@field glob boolean     true: only unknown because of *, ? or [ in it
+---@alias anvia.sandbox.Word string|anvia.sandbox.DynamicWord
+
+---@class anvia.sandbox.Problem
+---@field what string      a sentence
+---@field where string     the text it stands at, shortened, or a field name ("input", "args")
+---@field kind "syntax"|"dynamic"|"file"|"stdin"|"language"|"bound"|"nul"|"option"|"shell"
+---  syntax: not understood; dynamic: a program or script text is computed; file: a script file that was
+---  not seen; stdin: a script from a pipe or stream that was not seen; language: code that is not shell
+---  (all shell text was read); bound: too long, too deep, too many; nul: a NUL byte, refuse the call;
+---  option: an option of a wrapper that is not known; shell: a shell whose language is not known
+
+---@class anvia.sandbox.Command
+---@field argv anvia.sandbox.Word[]
+---@field name string?       basename of the program; nil when dynamic
+---@field path string?       the program as written, when it was written with a "/"
+---@field file string?       the same path made absolute, when cwd is known
+---@field dynamic boolean    the program word is not known
+---@field role "program"|"wrapper"|"shell"|"interpreter"|"builtin"
+---  wrapper and shell: what they run stands in other readings (or in a problem);
+---  builtin: in a script, a command that the shell carries out itself
+---@field inert boolean      a builtin that only acts on the shell itself (cd, export, test, echo without a redirect ...)
+---@field via string[]       how it was reached: {"argv"}, {"argv", "env"}, {"argv", "sh -c", "xargs"} ...
+---@field reading string     one line of text for people
+---@field assignments table<string, string|true>  variables that are set for it: env input, env A=1, A=1 cmd,
+---  export, and plain assignments earlier in its script (those reach it when the name is already exported); true: value unknown
+---@field unset table<string, true>|nil    names removed from the environment (env -u); ["*"] for env -i
+---@field cwd string?        absolute directory it starts in, nil when not known
+---@field cwds string[]      all directories it may start in; empty when not known
+---@field stdin "none"|"inherit"|"input"|"pipe"|"file"|"text"  where its standard input comes from
+---@field stdin_text string? that text when it is known (input, here-document, static echo)
+---@field pipes_to string[]|nil    names of the commands that read its output through a pipe
+---@field pipes_from string[]|nil  names of the commands whose output it reads through a pipe
+---@field position integer   order in the call, starting at 1
+---@field actions string[]|nil     what find itself does: "-delete", "-fprint" ...
+
+---@class anvia.sandbox.Access
+---@field kind "read"|"write"
+---@field path string        relative to the workspace ("src/a", "." for itself), absolute when outside;
+---  ".." is resolved. For a dynamic one: a glob of the same form
+---@field outside boolean    not under the workspace
+---@field via string         "redirect", "tool", "find -delete", "link" ...
+---@field dynamic boolean    the path is not known; `path` is a glob that covers it ("**" when nothing is known)
+---@field text string        as written
+
+---@class anvia.sandbox.Readings
+---@field complete boolean
+---@field problems anvia.sandbox.Problem[]
+---@field commands anvia.sandbox.Command[]   commands[1] is the argv as given
+---@field accesses anvia.sandbox.Access[]
+---@field script anvia.sandbox.Script?       for predicates; nil when the call hands no script to a shell
+
+---@class anvia.sandbox.Script
+---@field text string                  the outermost script
+---@field pipes_into fun(self, ...: string): boolean   some command of one of these names reads a pipe (or `<(...)` is its argument)
+---@field pipes_into_shell fun(self): boolean          the same for any shell
+---@field commands fun(self): anvia.sandbox.Command[]  those found in scripts
+---@field redirects fun(self): anvia.sandbox.Access[]  those of redirections
+
+---@class anvia.sandbox.ReadingsContext
+---@field workdir string?     ["/workspace"]
+---@field wrappers table<string, anvia.sandbox.Wrapper>?  more wrapper programs, see wrappers.lua
+---@field programs table?     descriptions of programs; not used here so far
+---@field links (fun(path: string): string?)?  target of a link in the workspace, for an absolute path
+---@field env table<string, string>?  what is known to be in the environment of the session
+
+local readings = {}
+
+---@param call table     {tool, command, args, cwd, env, input, path, content, ...}
+---@param context anvia.sandbox.ReadingsContext?
+---@return anvia.sandbox.Readings
+function readings.of(call, context) -- luacheck: ignore 212
+  return { complete = false, problems = {}, commands = {}, accesses = {} }
+end
+
+return readings
