@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Installs what is missing, on Debian; elsewhere it says what is. A line of a
+# list is a command, header or library that proves it is there, and the package.
+
+PACKAGES_BUILD='
+cc            build-essential
+cmake         cmake
+ninja         ninja-build
+pkg-config    pkg-config
+lua5.4        lua5.4
+lua5.4.pc     liblua5.4-dev
+libuv.pc      libuv1-dev
+libcjson.pc   libcjson-dev
+'
+PACKAGES_IMAGES='
+debootstrap   debootstrap
+'
+PACKAGES_ENGINE='
+dockerd       docker.io
+ip            iproute2
+'
+PACKAGES_DEMO='
+curl          curl
+ps            procps
+'
+PACKAGES_TEST='
+luarocks      luarocks
+busted        lua-busted
+lpeg.lua      lua-lpeg
+argparse.lua  lua-argparse
+luacheck      lua-check
+luajit        luajit
+clang         clang
+libclang_rt   libclang-rt-dev
+llvm-symbolizer llvm
+clang-format  clang-format
+'
+
+package_is_there() {
+  case $1 in
+  *.pc) has pkg-config && pkg-config --exists "${1%.pc}" ;;
+  *.lua) has lua5.4 && lua5.4 -e "require('${1%.lua}')" 2>/dev/null ;;
+  libclang_rt) clang_has_runtime ;;
+  *) has "$1" ;;
+  esac
+}
+
+clang_has_runtime() {
+  has clang &&
+    [[ -e $(clang -print-file-name=libclang_rt.fuzzer-"$(uname -m)".a) ]]
+}
+
+# clang's run time is packaged per version of clang.
+package_name() {
+  local major
+  if [[ $1 == libclang-rt-dev ]]; then
+    major=$(apt-cache depends clang | sed -n 's/^  Depends: clang-\([0-9]*\)$/\1/p')
+    echo "libclang-rt-$major-dev"
+  else
+    echo "$1"
+  fi
+}
+
+# The engine and its client: one package on Debian 12, two on later ones.
+packages_install_engine() {
+  packages_install "$PACKAGES_ENGINE"
+  packages_install 'docker docker-cli'
+}
+
+# packages_missing LIST: the packages of the list that are not there.
+packages_missing() {
+  local probe package
+  while read -r probe package; do
+    [[ -z $probe ]] || package_is_there "$probe" || echo "$package"
+  done <<<"$1"
+}
+
+# packages_install LIST
+packages_install() {
+  local missing names=() package
+  missing=$(packages_missing "$1")
+  [[ -n $missing ]] || return 0
+  has apt-get || die "missing, and there is no apt-get: $missing"
+  packages_update
+  for package in $missing; do
+    names+=("$(package_name "$package")")
+  done
+  say "installing ${names[*]}"
+  without_services as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends "${names[@]}" >&2
+}
+
+PACKAGES_UPDATED=
+packages_update() {
+  [[ -z $PACKAGES_UPDATED ]] || return 0
+  say "apt-get update"
+  as_root apt-get update -q >&2 || say "some package lists are out of date"
+  PACKAGES_UPDATED=1
+}
+
+# Installing an engine must not start it: this run starts its own.
+without_services() {
+  local policy=/usr/sbin/policy-rc.d status=0
+  if [[ -e $policy ]]; then
+    "$@"
+    return
+  fi
+  printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
+  as_root chmod 755 "$policy"
+  "$@" || status=$?
+  as_root rm -f "$policy"
+  return "$status"
+}
