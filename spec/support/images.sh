@@ -12,14 +12,14 @@
 #   entrypoint-sh    ENTRYPOINT ["/bin/sh"]
 #   entrypoint-exec  ENTRYPOINT ["/bin/wrapper"], a script that execs "$@"
 #   cmd              CMD ["/bin/echo","cmd"], no ENTRYPOINT
-#   nofind           busybox without find
 #   static           /server, a static program, and nothing else
 #   setuid           busybox and /bin/rootsleep, which is setuid root
 #   debian           Debian 12: python3, nodejs, bash, curl, procps, user (1000)
-#   nosetsid         the same without setsid
+#   nosetsid, nofind the same without setsid and without find (busybox's shell
+#                    knows both by itself, dash does not)
 
 IMAGES_ALL=(busybox user entrypoint-echo entrypoint-sh entrypoint-exec cmd
-  nofind static setuid debian nosetsid)
+  static setuid debian nosetsid nofind)
 IMAGE_LABEL=anvia-test.recipe
 IMAGES_WORK=
 
@@ -61,6 +61,7 @@ image_import() {
 image_tree() {
   case $1 in
   user | entrypoint-* | cmd) echo busybox ;;
+  nosetsid | nofind) echo bare ;;
   *) echo "$1" ;;
   esac
 }
@@ -73,7 +74,7 @@ image_changes() {
   entrypoint-exec) echo 'ENTRYPOINT ["/bin/wrapper"]' ;;
   cmd) echo 'CMD ["/bin/echo","cmd"]' ;;
   static) echo 'ENTRYPOINT ["/server"]' ;;
-  debian | nosetsid) echo 'CMD ["/bin/bash"]' ;;
+  debian | nosetsid | nofind) echo 'CMD ["/bin/bash"]' ;;
   *) echo 'CMD ["/bin/sh"]' ;;
   esac
 }
@@ -91,10 +92,9 @@ tree_hash() {
     declare -f "recipe_${1//-/_}"
     case $1 in
     debian) declare -f debian_slim ;;
-    nosetsid) tree_hash debian ;;
+    bare) tree_hash debian ;;
     static) cat "$SBX_ROOT/spec/support/image/server.c" ;;
     setuid) tree_hash busybox && cat "$SBX_ROOT/spec/support/image/rootsleep.c" ;;
-    nofind) tree_hash busybox ;;
     esac
   } | hash
 }
@@ -143,13 +143,6 @@ recipe_busybox() {
   pack_tree "$root" "$2"
 }
 
-recipe_nofind() {
-  local tarball
-  unpack_tree busybox "$1"
-  rm "$1/usr/bin/find"
-  pack_tree "$1" "$2"
-}
-
 recipe_setuid() {
   unpack_tree busybox "$1"
   compile_static rootsleep "$1/bin/rootsleep"
@@ -176,10 +169,10 @@ recipe_debian() {
   as_root chown "$(id -u):$(id -g)" "$2"
 }
 
-recipe_nosetsid() {
+recipe_bare() {
   tree_ready debian
   cp "$(tree_tarball debian)" "$2"
-  tar --delete -f "$2" ./usr/bin/setsid
+  tar --delete -f "$2" ./usr/bin/setsid ./usr/bin/find
 }
 
 # What nothing in a test reads, and what belongs to this host.
