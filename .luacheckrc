@@ -7,8 +7,10 @@ unused_args = true
 self = false
 cache = false
 
-include_files = { "lua", "spec", "examples", "rocks", ".busted", ".luacheckrc" }
-exclude_files = { "build", "build.luarocks", "spec/fuzz" }
+include_files = {
+  "lua/**/*.lua", "spec/**/*.lua", "examples/**/*.lua", "rocks/*.rockspec",
+  ".busted", ".luacheckrc",
+}
 
 files["spec"] = { std = "lua54+busted" }
 files["lua/types"] = { ignore = { "211", "212", "241", "631" } }

@@ -55,3 +55,14 @@ stop_job() {
   SBX_JOB=
 }
 job_gone() { ! kill -0 -- "-$SBX_JOB" 2>/dev/null; }
+
+# sources EXTENSION...: the files of the tree that end so.
+sources() {
+  local extension args=()
+  for extension in "$@"; do
+    args+=(-o -name "*.$extension")
+  done
+  (cd "$SBX_ROOT" && find . \( -path ./.git -o -path './build*' -o \
+    -path ./lua_modules -o -path ./spec/fuzz/corpus \) -prune -o \
+    -type f \( "${args[@]:1}" \) -print | sed 's|^\./||' | sort)
+}
