@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* op.h - one asynchronous request: submitted once, completed once.
  *
- * A concrete operation embeds struct sbx_op as its first member and has a class.
- * The consumer creates and submits it; the I/O thread starts it, feeds it and
- * completes it; after sbx_op_done() is true the consumer reads the results,
- * which the I/O thread then no longer touches. */
+ * A concrete operation embeds struct sbx_op as its first member and has a
+ * class. The consumer creates and submits it; the I/O thread starts it, feeds
+ * it and completes it; after sbx_op_done() is true the consumer reads the
+ * results, which the I/O thread then no longer touches. */
 #ifndef SBX_IO_OP_H
 #define SBX_IO_OP_H
 
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/list.h"
@@ -21,19 +22,21 @@
 /* Data queued for a consumer beyond which the producer must stop reading, and
  * below which it may go on (see sbx_op_class.window). */
 #define SBX_OP_HIGH_WATER (256u * 1024u)
-#define SBX_OP_LOW_WATER (64u * 1024u)
+#define SBX_OP_LOW_WATER  (64u * 1024u)
 
 struct sbx_op;
 
 struct sbx_op_class {
   const char *name;
-  /* I/O thread. May complete the operation before it returns. */
+  /* I/O thread. May complete the operation before it returns. Not called when
+   * it was cancelled before: then it completes with SBX_ECANCELLED. */
   void (*start)(struct sbx_op *op);
-  /* I/O thread, before completion only, at most once. NULL: cancelling just
-   * completes with SBX_ECANCELLED. */
+  /* I/O thread, between start and completion only, at most once. NULL:
+   * cancelling just completes with SBX_ECANCELLED. Must lead to the completion
+   * within a bounded time. */
   void (*cancel)(struct sbx_op *op);
-  /* I/O thread: the consumer has read the queue down to the low water. May be
-   * NULL. */
+  /* I/O thread: the consumer has read the queue down to the low water, after
+   * it had been at the high water. May be NULL. */
   void (*window)(struct sbx_op *op);
   /* Last reference gone, any thread: frees what the concrete part owns and the
    * operation itself. */
@@ -56,11 +59,14 @@ struct sbx_op {
   struct sbx_job window_job;
 
   /* guarded by the mailbox's lock */
+  bool submitted;
   bool done;
   bool queued;
   bool cancel_posted;
   bool window_posted;
+  bool was_full; /* at the high water since the last window */
   struct sbx_list queue_link;
+  struct sbx_list live_link;
   struct sbx_list chunks;
   size_t chunk_bytes;
 
@@ -70,7 +76,7 @@ struct sbx_op {
 
   /* I/O thread only */
   bool started;
-  bool cancelled;
+  bool completed;
 
   void *user; /* consumer's, e.g. its Lua reference */
 };
@@ -85,7 +91,10 @@ void sbx_op_unref(struct sbx_op *op);
 /* Consumer thread. */
 void sbx_op_submit(struct sbx_op *op);
 void sbx_op_cancel(struct sbx_op *op); /* no effect once done */
+/* In a forked child an inherited operation counts as done, and is lost: of its
+ * results only rc and err may be read. */
 bool sbx_op_done(struct sbx_op *op);
+bool sbx_op_lost(const struct sbx_op *op);
 /* Takes the oldest chunk, which the caller frees with free(); NULL if none. */
 struct sbx_chunk *sbx_op_read(struct sbx_op *op);
 

@@ -2,12 +2,13 @@
 /* stream.h - a duplex stream into the engine: bytes in, two streams of bytes
  * out, and an end. All functions and callbacks: I/O thread only.
  *
- * Today the one implementation is a child process (child.h): the engine's
+ * Today the one implementation is a child process (child.c): the engine's
  * command line client. An engine connection can stand behind the same table.
  */
 #ifndef SBX_IO_STREAM_H
 #define SBX_IO_STREAM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,10 +30,13 @@ struct sbx_stream_end {
 struct sbx_stream_events {
   void (*on_data)(void *arg, enum sbx_fd fd, const uint8_t *data, size_t len);
   void (*on_eof)(void *arg, enum sbx_fd fd); /* may be NULL */
-  /* All that was written has left; may be NULL. */
+  /* All that was written has left (or never can: then the next write is an
+   * -EPIPE). Follows each write, never from inside it; may be NULL. */
   void (*on_drain)(void *arg);
   /* Last event, exactly once: both streams are at their end (or were given up
-   * after a bounded drain) and the end is known (or known to be lost). */
+   * after a bounded drain) and the end is known (or known to be lost). The
+   * drain is not counted while a stream is paused, unless it was killed. s is
+   * gone afterwards; closing it in here is harmless. */
   void (*on_end)(void *arg, const struct sbx_stream_end *end);
 };
 
@@ -53,18 +57,32 @@ struct sbx_stream {
   void *arg;
 };
 
-/* What opens a stream. Made from an engine request; immutable and shared:
- * any number of streams can be opened from one. */
+/* What opens a stream. Made from an engine request; immutable once opened and
+ * shared (request.h): any number of streams can be opened from one. */
 struct sbx_request {
   char **argv;      /* NULL-terminated; argv[0] is looked up in PATH */
   char **env_names; /* NULL-terminated; set (or, with a NULL value, unset) on */
   char **env_values; /* top of the inherited environment; same length */
   size_t env_count;
+
+  /* A stream whose end of input ends it, and that must never be killed half
+   * way: a client that is still creating a container would leave it behind.
+   * sbx_stream_kill() and close(kill) still do what they say; the stopping
+   * runtime, when its time is over, leaves it alone. */
+  bool lease;
+
+  /* request.h: taken when the request was made, so that opening reads nothing
+   * that the host may be changing. NULL: the process's own, at opening. */
+  char **environment;
+  char *search_path;
+  size_t argc;
+  atomic_int refs;
 };
 
 /* Opens the stream. On success *out lives until its on_end has run or it was
  * closed. Failure to start the client (-ENOENT, -EACCES ...) is reported here,
- * with a message that names it, and is SBX_EUNAVAILABLE. */
+ * with a message that names it, and is SBX_EUNAVAILABLE. No event comes before
+ * this returns. */
 int sbx_stream_open(struct sbx_runtime *rt, const struct sbx_request *request,
                     const struct sbx_stream_events *events, void *arg,
                     struct sbx_stream **out, struct sbx_err *err);
