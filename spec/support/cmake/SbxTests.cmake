@@ -87,6 +87,16 @@ function(sbx_add_corpus_tests)
   endforeach()
 endfunction()
 
+# Benchmarks are built, so that they stay alive, and run by `./run bench`.
+function(sbx_add_benches)
+  file(GLOB sources CONFIGURE_DEPENDS "${SBX_SPEC}/bench/bench_*.c")
+  foreach(source ${sources})
+    get_filename_component(target "${source}" NAME_WE)
+    add_executable(${target} "${source}")
+    sbx_link_layers(${target} "${source}")
+  endforeach()
+endfunction()
+
 function(sbx_add_fuzz_targets)
   file(GLOB sources CONFIGURE_DEPENDS "${SBX_SPEC}/fuzz/fuzz_*.c")
   foreach(source ${sources})
@@ -149,17 +159,25 @@ function(sbx_add_specs)
   endforeach()
 endfunction()
 
+# The examples take the image from here; the one in their text is a large one
+# that the engine would have to fetch.
+function(sbx_is_example name)
+  sbx_needs_engine(${name})
+  set_property(TEST "${SBX_TEST_PREFIX}${name}" APPEND PROPERTY ENVIRONMENT
+               "ANVIA_SANDBOX_IMAGE=anvia-test/debian:1")
+endfunction()
+
 function(sbx_add_examples)
   file(GLOB examples CONFIGURE_DEPENDS
        "${PROJECT_SOURCE_DIR}/examples/[0-9]*.lua")
   foreach(example ${examples})
     get_filename_component(name "${example}" NAME_WE)
     sbx_add_test(example.${name} 120 "${SBX_LUA}" "examples/${name}.lua")
-    sbx_needs_engine(example.${name})
+    sbx_is_example(example.${name})
   endforeach()
   if(TARGET embed)
     sbx_add_test(example.embed 120 "$<TARGET_FILE:embed>")
-    sbx_needs_engine(example.embed)
+    sbx_is_example(example.embed)
   endif()
 endfunction()
 

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# ./run test: one list of tests over all builds, run by one ctest, and one last
+# look at the engine. Needs lib.sh, build.sh and a started engine.
+#
+#   release  gcc, everything       clang  a build without warnings, C tests
+#   asan     every C test and spec with the address and undefined sanitizers
+#   tsan     the C tests, and the specs that ask for it, with the thread one
+#   fuzz     each target for SBX_FUZZ_SECONDS
+
+SUITE_PRESETS=(release clang asan tsan fuzz)
+SUITE_DIR=$SBX_ROOT/build/suite
+
+suite_build() {
+  local preset tests
+  for preset in "${SUITE_PRESETS[@]}"; do
+    tests=all
+    [[ $preset != clang ]] || tests=core
+    build_preset "$preset" "-DSBX_TEST_PREFIX=$preset:" "-DSBX_TEST_SET=$tests"
+  done
+}
+
+# A list that only points to the lists of the builds.
+suite_list() {
+  local preset
+  mkdir -p "$SUITE_DIR"
+  for preset in "${SUITE_PRESETS[@]}"; do
+    echo "subdirs(\"$SBX_ROOT/build/$preset\")"
+  done >"$SUITE_DIR/CTestTestfile.cmake"
+}
+
+suite_ctest() {
+  ctest --test-dir "$SUITE_DIR" --parallel "$(nproc)" --no-tests=error \
+    --output-on-failure --output-junit "$SUITE_DIR/results.xml" 2>&1 |
+    tee "$SUITE_DIR/log"
+}
+
+# Ends with the line "N passed, N failed"; non-zero when something failed.
+suite_run() {
+  local failed total ok=0
+  suite_list
+  export SBX_MUST_WORK=1
+  run_job suite_ctest || ok=1
+  read -r failed total < <(suite_counts)
+  total=$((total + 1))
+  suite_leftovers || failed=$((failed + 1))
+  ((failed == 0 || ok != 0)) || ok=1
+  ((ok == 0 || failed != 0)) || failed=1
+  echo "$((total - failed)) passed, $failed failed"
+  return "$ok"
+}
+
+# Failed and total, as ctest counted them; when it did not come that far, one
+# failure.
+suite_counts() {
+  local counts
+  counts=$(sed -n 's/^[0-9]*% tests passed, \([0-9]*\) tests\{0,1\} failed out of \([0-9]*\)$/\1 \2/p' \
+    "$SUITE_DIR/log" | tail -n 1)
+  echo "${counts:-1 1}"
+}
+
+# The tests are over: nothing of ours may be in the engine or on this host.
+suite_leftovers() {
+  poll 5 suite_is_clean && return
+  echo "left behind:"
+  suite_left
+  return 1
+}
+
+suite_is_clean() { [[ -z $(suite_left) ]]; }
+
+suite_left() {
+  docker ps -a --filter label=anvia.sandbox=true \
+    --format 'container {{.Names}}: {{.Status}}' || echo 'the engine is gone'
+  # persistent workspaces outlive their session, but not the test
+  docker volume ls --filter label=anvia.sandbox=true \
+    --format 'volume {{.Name}}' || true
+  # our clients name the container or the label
+  pgrep -u "$EUID" -a docker | grep -E 'anvia[.-]sandbox' | cut -c1-200 || true
+}
