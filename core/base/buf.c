@@ -86,7 +86,9 @@ void sbx_buf_consume(struct sbx_buf *b, size_t n) {
   b->len -= n;
 }
 
-void sbx_buf_clear(struct sbx_buf *b) { b->len = 0; }
+void sbx_buf_clear(struct sbx_buf *b) {
+  b->len = 0;
+}
 
 uint8_t *sbx_buf_take(struct sbx_buf *b, size_t *len) {
   uint8_t *data = b->data;

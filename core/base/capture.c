@@ -54,6 +54,8 @@ void sbx_capture_free(struct sbx_capture *c) {
 }
 
 int sbx_capture_push(struct sbx_capture *c, const uint8_t *data, size_t len) {
+  if (len == 0)
+    return 0;
   size_t to_head = c->head.max - c->head.len;
   if (to_head > len)
     to_head = len;
@@ -78,7 +80,9 @@ int sbx_capture_push(struct sbx_capture *c, const uint8_t *data, size_t len) {
   return 0;
 }
 
-uint64_t sbx_capture_total(const struct sbx_capture *c) { return c->total; }
+uint64_t sbx_capture_total(const struct sbx_capture *c) {
+  return c->total;
+}
 
 /* Copies stream bytes from offset `from` on, which must be kept. */
 static size_t copy_from(const struct sbx_capture *c, uint64_t from,

@@ -9,8 +9,14 @@ static uint64_t read_clock(clockid_t id) {
   return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t sbx_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+uint64_t sbx_now_ns(void) {
+  return read_clock(CLOCK_MONOTONIC);
+}
 
-uint64_t sbx_now_ms(void) { return read_clock(CLOCK_MONOTONIC) / 1000000u; }
+uint64_t sbx_now_ms(void) {
+  return read_clock(CLOCK_MONOTONIC) / 1000000u;
+}
 
-uint64_t sbx_wall_ms(void) { return read_clock(CLOCK_REALTIME) / 1000000u; }
+uint64_t sbx_wall_ms(void) {
+  return read_clock(CLOCK_REALTIME) / 1000000u;
+}

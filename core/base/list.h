@@ -17,7 +17,7 @@ struct sbx_list {
 
 /* The struct that contains `node` as its field `field`. */
 #define SBX_LIST_OWNER(node, type, field)                                      \
-  ((type *)(void *)((char *)(node) - offsetof(type, field)))
+  ((type *)(void *)((char *)(node)-offsetof(type, field)))
 
 /* `it` may be removed (and freed) in the body; `tmp` may not. */
 #define SBX_LIST_EACH(it, tmp, head)                                           \

@@ -80,7 +80,9 @@ int sbx_ring_push(struct sbx_ring *r, const uint8_t *data, size_t len) {
   return 0;
 }
 
-uint64_t sbx_ring_total(const struct sbx_ring *r) { return r->total; }
+uint64_t sbx_ring_total(const struct sbx_ring *r) {
+  return r->total;
+}
 
 uint64_t sbx_ring_start(const struct sbx_ring *r) {
   return r->total > r->cap ? r->total - r->cap : 0;

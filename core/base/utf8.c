@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/utf8.h"
 
-static int is_continuation(uint8_t c) { return (c & 0xc0) == 0x80; }
+static int is_continuation(uint8_t c) {
+  return (c & 0xc0) == 0x80;
+}
 
 /* Bytes of the character that c begins; 0 when it begins none. */
 static size_t lead_length(uint8_t c) {

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define SBX_CONTROL_LINE 4096 /* without the newline */
-#define SBX_NONCE_LEN 32
+#define SBX_NONCE_LEN    32
 
 struct sbx_control {
   size_t len;

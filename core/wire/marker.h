@@ -30,10 +30,10 @@
 #include "base/random.h"
 
 #define SBX_EXPECT_START 1u /* START or FAILED */
-#define SBX_EXPECT_EXIT 2u
+#define SBX_EXPECT_EXIT  2u
 
-#define SBX_MARKER_HOLD 96
-#define SBX_PID_MAX 4194304 /* the kernel's PID_MAX_LIMIT */
+#define SBX_MARKER_HOLD  96
+#define SBX_PID_MAX      4194304 /* the kernel's PID_MAX_LIMIT */
 
 enum sbx_marker_kind {
   SBX_MARKER_NONE,

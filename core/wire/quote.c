@@ -30,7 +30,9 @@ static int append_quoted(struct sbx_buf *b, const char *s, size_t len) {
 }
 
 int sbx_quote_append(struct sbx_buf *b, const char *s, size_t len) {
-  if (len > 0 && memchr(s, '\0', len))
+  if (len == 0)
+    return sbx_buf_append(b, "''", 2); /* s may be NULL */
+  if (memchr(s, '\0', len))
     return -EINVAL;
   size_t before = b->len;
   int rc = append_quoted(b, s, len);
@@ -116,7 +118,7 @@ static int encode(struct sbx_buf *b, const struct sbx_command *cmd) {
       rc = put(b, "", cmd->env[i].value);
   }
   if (rc == 0)
-    rc = sbx_buf_appendf(b, "; }; set --");
+    rc = sbx_buf_appendf(b, "%s; }; set --", cmd->envc > 0 ? " 2>&-" : "");
   for (size_t i = 0; rc == 0 && i < cmd->argc; i++)
     rc = put(b, " ", cmd->argv[i]);
   return rc == 0 ? sbx_buf_append(b, "\n", 1) : rc;

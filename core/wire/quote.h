@@ -5,15 +5,18 @@
  * evaluated with `eval` at the top level of the script:
  *
  *   anvia_uuid='...' anvia_public='<mark>' anvia_dir='/cwd' anvia_input=1
- *   anvia_rs='\x1e'; anvia_env() { command export NAME='value' ...; };
+ *   anvia_rs='\x1e'; anvia_env() { command export NAME='value' ... 2>&-; };
  *   set -- 'program' 'argument' ...
  *
  * anvia_input is empty when the program does not get our stdin. The
  * environment is a function because only the program must see those names, not
- * the script that starts it; `command` keeps a shell alive whose UID or PPID
- * is read-only. A newline in a string is written as "$anvia_nl", which the
- * script sets before. All names begin with anvia_, so that no variable of the
- * image is overwritten; such names are refused in the environment.
+ * the script that starts it. Some shells have names that are read-only, UID
+ * for one: `command` keeps them alive, 2>&- keeps their remark out of the
+ * program's output, and the name stays as it is.
+ *
+ * A newline in a string is written as "$anvia_nl", which the script sets
+ * before. All names begin with anvia_, so that no variable of the image is
+ * overwritten; such names are refused in the environment.
  *
  * Pure functions. */
 #ifndef SBX_WIRE_QUOTE_H
@@ -29,7 +32,7 @@
  * or in NAME=value; and all of them together beyond about 2 MiB, of which we
  * leave some to the environment of the image. */
 #define SBX_COMMAND_STRING_MAX 131071
-#define SBX_COMMAND_TOTAL_MAX 2000000
+#define SBX_COMMAND_TOTAL_MAX  2000000
 
 /* A `max` for the sbx_buf that no valid command exceeds. */
 #define SBX_HEADER_MAX ((size_t)13 * SBX_COMMAND_TOTAL_MAX + 8192)
