@@ -113,11 +113,11 @@ overlay_works() {
   return "$works"
 }
 
-# SBX_BRIDGE=none: no network at all, for hosts that allow no interface.
+# Always one of our own: an engine that is told to have no bridge deletes the
+# interface docker0, whoever made it, and one with the default bridge shares it.
 bridge_add() {
   local subnet
-  ENGINE_BRIDGE=${SBX_BRIDGE:-sbx${ENGINE_DIR##*.}}
-  [[ $ENGINE_BRIDGE != none ]] || return 0
+  ENGINE_BRIDGE=sbx${ENGINE_DIR##*.}
   for subnet in 10.213 10.214 172.30 172.29 192.168; do
     ip -4 route show | grep -q "^${subnet/./\\.}\\." || break
   done
