@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "io/spawn.h"
 #include "io/stream.h"
+#include "io/timer.h"
 
 #define DRAIN_MS   1000 /* after the exit, while something holds the pipes */
 #define GIVE_UP_MS 3000 /* after a kill that did not show */
@@ -45,7 +46,7 @@ struct child {
 
   struct output out[2];
   uv_poll_t exit_poll;
-  uv_timer_t timer;
+  struct sbx_timer *timer;
 
   bool exited; /* seen, not reaped; or lost */
   struct sbx_stream_end end;
@@ -108,7 +109,7 @@ static void finish(struct child *c) {
     close(c->pidfd);
     c->pidfd = -1;
   }
-  close_handle(&c->timer);
+  sbx_timer_free(c->timer);
   waitpid(c->pid, NULL, WNOHANG);
   sbx_runtime_leave(c->runtime, &c->tenant);
 }
@@ -144,8 +145,8 @@ static void on_exit_poll(uv_poll_t *poll, int status, int events) {
   settle(poll->data);
 }
 
-static void on_timer(uv_timer_t *timer) {
-  settle(timer->data);
+static void on_timer(void *arg) {
+  settle(arg);
 }
 
 static void kill_group(struct child *c) {
@@ -182,9 +183,9 @@ static void arm_timer(struct child *c, uint64_t now) {
   if (!c->exited && c->pidfd < 0 && (at == 0 || at > now + LOOK_MS))
     at = now + LOOK_MS;
   if (at > 0)
-    sbx_runtime_start_timer(&c->timer, on_timer, at > now ? at - now : 0);
+    sbx_timer_start(c->timer, at > now ? at - now : 0);
   else
-    uv_timer_stop(&c->timer);
+    sbx_timer_stop(c->timer);
 }
 
 static void tell_end(struct child *c) {
@@ -268,7 +269,7 @@ static void child_resume(struct sbx_stream *s, enum sbx_fd fd) {
     uv_read_start((uv_stream_t *)&o->pipe, on_alloc, on_read);
     /* settle() may end the stream, which a caller of resume does not expect:
      * let the timer do it */
-    uv_timer_start(&o->child->timer, on_timer, 0, 0);
+    sbx_timer_start(o->child->timer, 0);
   }
 }
 
@@ -325,7 +326,7 @@ static void child_kill(struct sbx_stream *s) {
   struct child *c = (struct child *)s;
   kill_group(c);
   if (!c->finished) /* not settle(): on_end never comes from inside a call */
-    uv_timer_start(&c->timer, on_timer, 0, 0);
+    sbx_timer_start(c->timer, 0);
 }
 
 static void child_close(struct sbx_stream *s, bool kill_it) {
@@ -383,14 +384,17 @@ static const struct sbx_stream_ops child_ops = {
  * ordinary way, whatever is missing. */
 static int open_handles(struct child *c, const struct sbx_spawned *child) {
   uv_loop_t *loop = sbx_runtime_loop(c->runtime);
-  uv_timer_init(loop, &c->timer);
   uv_pipe_init(loop, &c->in, 0);
   uv_pipe_init(loop, &c->out[0].pipe, 0);
   uv_pipe_init(loop, &c->out[1].pipe, 0);
-  c->timer.data = c->in.data = c;
+  c->in.data = c;
   c->out[0].pipe.data = c->out[1].pipe.data = c;
-  c->handles = 4;
+  c->handles = 3;
   c->in_open = c->out[0].open = c->out[1].open = true;
+  for (int i = 0; i < 2; i++) {
+    c->out[i].child = c;
+    c->out[i].fd = i == 0 ? SBX_OUT : SBX_ERR;
+  }
 
   if (child->pidfd >= 0 &&
       uv_poll_init(loop, &c->exit_poll, child->pidfd) == 0) {
@@ -425,28 +429,26 @@ int sbx_stream_open(struct sbx_runtime *rt, const struct sbx_request *request,
   c->runtime = rt;
   c->pidfd = -1;
   c->lease = request->lease;
-  for (int i = 0; i < 2; i++) {
-    c->out[i].child = c;
-    c->out[i].fd = i == 0 ? SBX_OUT : SBX_ERR;
-  }
   c->tenant.stop = on_stop;
   int rc = sbx_runtime_enter(rt, &c->tenant);
   if (rc < 0) {
-    free(c);
-    return sbx_fail(err, rc, "the library is being closed");
+    sbx_fail(err, rc, "the library is being closed");
+    goto fail;
+  }
+  rc = sbx_timer_new(&c->timer, rt, on_timer, c);
+  if (rc < 0) {
+    sbx_fail(err, rc, "start '%s'", request->argv[0]);
+    goto leave;
   }
   struct sbx_spawned child;
   rc = sbx_spawn(request, c->guards, &child, err);
-  if (rc < 0) {
-    sbx_runtime_leave(rt, &c->tenant);
-    free(c);
-    return rc;
-  }
+  if (rc < 0)
+    goto leave;
   c->pid = child.pid;
   rc = open_handles(c, &child);
   if (rc < 0) {
     sbx_fail(err, rc, "start '%s'", request->argv[0]);
-    child_close(&c->stream, true);
+    child_close(&c->stream, true); /* frees it when its handles are closed */
     return rc;
   }
   c->stream =
@@ -454,4 +456,11 @@ int sbx_stream_open(struct sbx_runtime *rt, const struct sbx_request *request,
   arm_timer(c, sbx_now_ms());
   *out = &c->stream;
   return 0;
+
+leave:
+  sbx_runtime_leave(rt, &c->tenant);
+  sbx_timer_free(c->timer);
+fail:
+  free(c);
+  return rc;
 }

@@ -9,15 +9,11 @@
 /* Input goes out in pieces, so that it is not copied as a whole once more. */
 #define INPUT_PIECE ((size_t)64 * 1024)
 
-static void on_timer_closed(uv_handle_t *timer) {
-  struct sbx_run_op *run = timer->data;
+static void finish(struct sbx_run_op *run) {
+  sbx_timer_free(run->timer);
+  run->timer = NULL;
   run->duration_ms = sbx_now_ms() - run->started_ms;
   sbx_op_complete(&run->op, run->failure.code, &run->failure);
-}
-
-/* The timer's memory is the operation's: it completes when that is closed. */
-static void finish(struct sbx_run_op *run) {
-  uv_close((uv_handle_t *)&run->timer, on_timer_closed);
 }
 
 static void on_data(void *arg, enum sbx_fd fd, const uint8_t *data,
@@ -64,8 +60,8 @@ static const struct sbx_stream_events events = {
     .on_end = on_end,
 };
 
-static void on_deadline(uv_timer_t *timer) {
-  struct sbx_run_op *run = timer->data;
+static void on_deadline(void *arg) {
+  struct sbx_run_op *run = arg;
   run->timed_out = !run->cancelled;
   sbx_stream_kill(run->stream);
 }
@@ -73,11 +69,11 @@ static void on_deadline(uv_timer_t *timer) {
 static void run_start(struct sbx_op *op) {
   struct sbx_run_op *run = (struct sbx_run_op *)op;
   struct sbx_runtime *rt = sbx_mailbox_runtime(op->mailbox);
-  uv_timer_init(sbx_runtime_loop(rt), &run->timer);
-  run->timer.data = run;
   int rc = 0;
   for (int i = 0; i < 2 && rc == 0; i++)
     rc = sbx_capture_new(&run->capture[i], run->max_output_bytes, run->keep);
+  if (rc == 0 && run->timeout_ms > 0)
+    rc = sbx_timer_new(&run->timer, rt, on_deadline, run);
   if (rc < 0)
     sbx_fail(&run->failure, rc, "run '%s'", run->request->argv[0]);
   else
@@ -87,19 +83,16 @@ static void run_start(struct sbx_op *op) {
     finish(run);
     return;
   }
-  if (run->timeout_ms > 0) {
+  if (run->timer) {
     uint64_t spent = sbx_now_ms() - run->started_ms;
-    sbx_runtime_start_timer(&run->timer, on_deadline,
-                            run->timeout_ms > spent ? run->timeout_ms - spent
-                                                    : 0);
+    sbx_timer_start(run->timer,
+                    run->timeout_ms > spent ? run->timeout_ms - spent : 0);
   }
   feed_input(run);
 }
 
 static void run_cancel(struct sbx_op *op) {
   struct sbx_run_op *run = (struct sbx_run_op *)op;
-  if (!run->stream)
-    return; /* it is ending */
   run->cancelled = !run->timed_out;
   sbx_stream_kill(run->stream);
 }

@@ -11,6 +11,7 @@
 #include "base/capture.h"
 #include "io/op.h"
 #include "io/request.h"
+#include "io/timer.h"
 
 #define SBX_RUN_MAX_OUTPUT ((size_t)1024 * 1024)
 
@@ -30,7 +31,7 @@ struct sbx_run_op {
   size_t input_at;
   struct sbx_stream *stream;
   struct sbx_capture *capture[2];
-  uv_timer_t timer;
+  struct sbx_timer *timer;
   struct sbx_err failure;
 
   /* results */

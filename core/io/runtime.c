@@ -63,7 +63,7 @@ static void on_stop_timer(uv_timer_t *timer) {
   struct sbx_runtime *rt = timer->data;
   if (rt->step == SBX_STOP_ASK) {
     rt->step = SBX_STOP_FORCE;
-    sbx_runtime_start_timer(timer, on_stop_timer, SBX_STOP_FORCE_MS);
+    uv_timer_start(timer, on_stop_timer, SBX_STOP_FORCE_MS, 0);
     tell_tenants(rt);
   } else {
     rt->step = SBX_STOP_ABANDON;
@@ -76,7 +76,7 @@ static void begin_stop(struct sbx_job *job) {
   struct sbx_runtime *rt = SBX_LIST_OWNER(job, struct sbx_runtime, stop_job);
   rt->stopping = true;
   rt->step = SBX_STOP_ASK;
-  sbx_runtime_start_timer(&rt->stop_timer, on_stop_timer, SBX_STOP_GRACE_MS);
+  uv_timer_start(&rt->stop_timer, on_stop_timer, SBX_STOP_GRACE_MS, 0);
   tell_tenants(rt);
 }
 
@@ -111,12 +111,6 @@ uv_loop_t *sbx_runtime_loop(struct sbx_runtime *rt) {
 
 void *sbx_runtime_scratch(struct sbx_runtime *rt) {
   return rt->scratch;
-}
-
-void sbx_runtime_start_timer(uv_timer_t *timer, uv_timer_cb cb,
-                             uint64_t delay_ms) {
-  uv_update_time(timer->loop);
-  uv_timer_start(timer, cb, delay_ms, 0);
 }
 
 int sbx_runtime_enter(struct sbx_runtime *rt, struct sbx_tenant *tenant) {

@@ -48,11 +48,6 @@ bool sbx_runtime_stale(const struct sbx_runtime *rt);
 #define SBX_SCRATCH_SIZE ((size_t)64 * 1024)
 void *sbx_runtime_scratch(struct sbx_runtime *rt);
 
-/* I/O thread. Starts `timer` to fire once, `delay_ms` from now and not from the
- * time at which the loop last looked at the clock. */
-void sbx_runtime_start_timer(uv_timer_t *timer, uv_timer_cb cb,
-                             uint64_t delay_ms);
-
 /* What has to come to its end before the thread does. All on the I/O thread.
  * stop() is called once for each step, in this order, until it has left. */
 enum sbx_stop {

@@ -4,36 +4,36 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "io/timer.h"
+
 struct sleep_op {
   struct sbx_op op;
   uint64_t ms;
-  uv_timer_t timer;
-  int rc;
+  struct sbx_timer *timer;
 };
 
-static void on_closed(uv_handle_t *timer) {
-  struct sleep_op *s = timer->data;
-  sbx_op_complete(&s->op, s->rc, NULL);
+static void wake(struct sleep_op *s, int rc) {
+  sbx_timer_free(s->timer);
+  s->timer = NULL;
+  sbx_op_complete(&s->op, rc, NULL);
 }
 
-static void on_timer(uv_timer_t *timer) {
-  uv_close((uv_handle_t *)timer, on_closed);
+static void on_timer(void *arg) {
+  wake(arg, 0);
 }
 
 static void sleep_start(struct sbx_op *op) {
   struct sleep_op *s = (struct sleep_op *)op;
-  struct sbx_runtime *rt = sbx_mailbox_runtime(op->mailbox);
-  uv_timer_init(sbx_runtime_loop(rt), &s->timer);
-  s->timer.data = s;
-  sbx_runtime_start_timer(&s->timer, on_timer, s->ms);
+  int rc =
+      sbx_timer_new(&s->timer, sbx_mailbox_runtime(op->mailbox), on_timer, s);
+  if (rc < 0)
+    wake(s, rc);
+  else
+    sbx_timer_start(s->timer, s->ms);
 }
 
 static void sleep_cancel(struct sbx_op *op) {
-  struct sleep_op *s = (struct sleep_op *)op;
-  if (uv_is_closing((uv_handle_t *)&s->timer))
-    return;
-  s->rc = SBX_ECANCELLED;
-  uv_close((uv_handle_t *)&s->timer, on_closed);
+  wake((struct sleep_op *)op, SBX_ECANCELLED);
 }
 
 static void sleep_free(struct sbx_op *op) {

@@ -34,7 +34,8 @@ int sbx_timer_new(struct sbx_timer **out, struct sbx_runtime *rt,
 }
 
 void sbx_timer_free(struct sbx_timer *t) {
-  if (t != NULL)
+  /* closing already: the stopping runtime was faster, it keeps the memory */
+  if (t != NULL && !uv_is_closing((uv_handle_t *)&t->handle))
     uv_close((uv_handle_t *)&t->handle, on_closed);
 }
 
