@@ -125,13 +125,9 @@ int sbx_run_op_new(struct sbx_run_op **out, struct sbx_mailbox *mailbox) {
     return rc;
   }
   sbx_op_init(&run->op, &run_class, mailbox);
+  run->started_ms = sbx_now_ms();
   run->max_output_bytes = SBX_RUN_MAX_OUTPUT;
   run->keep = SBX_KEEP_BOTH;
   *out = run;
   return 0;
-}
-
-void sbx_run_op_submit(struct sbx_run_op *run) {
-  run->started_ms = sbx_now_ms();
-  sbx_op_submit(&run->op);
 }

@@ -22,12 +22,13 @@ struct sbx_run_op {
   struct sbx_request *request; /* empty, to be filled and sealed */
   uint8_t *input;              /* malloc'd, owned; NULL: its input is empty */
   size_t input_len;
-  uint64_t timeout_ms; /* from the submit on; 0: none */
+  uint64_t timeout_ms; /* from its making on; 0: none */
   size_t max_output_bytes;
   enum sbx_keep keep;
 
-  /* I/O thread */
   uint64_t started_ms;
+
+  /* I/O thread */
   size_t input_at;
   struct sbx_stream *stream;
   struct sbx_capture *capture[2];
@@ -45,6 +46,5 @@ struct sbx_run_op {
 /* Consumer thread. 0 or -ENOMEM; the caller owns one reference to &(*out)->op.
  * Defaults: no input, no time-out, SBX_RUN_MAX_OUTPUT, both ends. */
 int sbx_run_op_new(struct sbx_run_op **out, struct sbx_mailbox *mailbox);
-void sbx_run_op_submit(struct sbx_run_op *run);
 
 #endif
