@@ -14,6 +14,7 @@ engine_answers() { has docker && timeout 20 docker version >/dev/null 2>&1; }
 
 # Sets DOCKER_HOST when the engine is our own.
 engine_start() {
+  has docker || packages_install_engine
   if engine_answers; then
     say "engine: the one at ${DOCKER_HOST:-the default context}"
     return

@@ -36,7 +36,10 @@ suite_ctest() {
     tee "$SUITE_DIR/log"
 }
 
-# Ends with the line "N passed, N failed"; non-zero when something failed.
+# The line "N passed, N failed" that ends the output; empty: none is wanted.
+SUITE_RESULT=
+
+# Sets SUITE_RESULT; non-zero when something failed.
 suite_run() {
   local failed total ok=0
   suite_list
@@ -47,7 +50,7 @@ suite_run() {
   suite_leftovers || failed=$((failed + 1))
   ((failed == 0 || ok != 0)) || ok=1
   ((ok == 0 || failed != 0)) || failed=1
-  echo "$((total - failed)) passed, $failed failed"
+  SUITE_RESULT="$((total - failed)) passed, $failed failed"
   return "$ok"
 }
 
