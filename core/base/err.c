@@ -66,26 +66,31 @@ int sbx_fail(struct sbx_err *err, int code, const char *fmt, ...) {
   return code;
 }
 
-const char *sbx_err_name(int code) {
-  switch (code) {
-#define SBX_X(name, number, lua, text)                                         \
-  case name:                                                                   \
-    return lua;
+static const struct known {
+  int code;
+  const char *lua;
+  const char *text;
+} known[] = {
+#define SBX_X(name, number, lua, text) {name, lua, text},
     SBX_ERRORS(SBX_X)
 #undef SBX_X
-  default:
-    return "internal";
-  }
+};
+
+static const struct known *find(int code) {
+  for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+    if (known[i].code == code)
+      return &known[i];
+  return NULL;
+}
+
+const char *sbx_err_name(int code) {
+  const struct known *k = find(code);
+  return k ? k->lua : "internal";
 }
 
 const char *sbx_err_text(int code) {
-  switch (code) {
-#define SBX_X(name, number, lua, text)                                         \
-  case name:                                                                   \
-    return text;
-    SBX_ERRORS(SBX_X)
-#undef SBX_X
-  default:
-    return code < 0 && code > SBX_ERRNO_MIN ? "system error" : "internal error";
-  }
+  const struct known *k = find(code);
+  if (k)
+    return k->text;
+  return code < 0 && code > SBX_ERRNO_MIN ? "system error" : "internal error";
 }

@@ -91,7 +91,7 @@ static void test_cursor(void) {
   n = sbx_ring_copy(r, next, got, 4, &next);
   CHECK_MEM(got, n, stream + 16, 4);
   CHECK_INT(next - n - before, 12); /* lost */
-  n = sbx_ring_copy(r, next, got, 4, &next);
+  CHECK_INT(sbx_ring_copy(r, next, got, 4, &next), 4);
   n = sbx_ring_copy(r, next, got, 4, &next);
   CHECK_MEM(got, n, stream + 24, 2);
   CHECK_INT(next, 26);
