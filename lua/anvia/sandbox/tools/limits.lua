@@ -131,9 +131,9 @@ local function choose(options, known, default)
   return wanted
 end
 
---- The session's own limits, where it shows them.
+--- The session's own limits, where it has them.
 local function session_limit(session, name)
-  local own = session.limits
+  local own = session.limits or session._limits
   local value = type(own) == "table" and own[name]
   return type(value) == "number" and value or nil
 end
