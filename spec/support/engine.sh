@@ -9,6 +9,7 @@ ENGINE_DIR=    # of our own engine, empty when the caller's is used
 ENGINE_BRIDGE= # its network interface
 ENGINE_JOB=    # the command that runs it
 STORAGE_DRIVER=
+ENGINE_ENTER=() # the words that lead into its mount namespace
 
 engine_answers() { has docker && timeout 20 docker version >/dev/null 2>&1; }
 
@@ -27,6 +28,7 @@ engine_start() {
   echo '{}' >"$ENGINE_DIR/daemon.json"
   storage_choose
   bridge_add
+  root_choose
   engine_launch
   export DOCKER_HOST=unix://$ENGINE_DIR/docker.sock
   unset DOCKER_CONTEXT DOCKER_TLS_VERIFY DOCKER_CERT_PATH
@@ -38,7 +40,7 @@ engine_start() {
 # A session of its own: the terminal's signals are for us, not for the engine.
 # Namespaces of its own in containerd, which may be the host's.
 engine_launch() {
-  as_root setsid dockerd \
+  as_root setsid "${ENGINE_ENTER[@]}" dockerd \
     --config-file "$ENGINE_DIR/daemon.json" \
     --data-root "$ENGINE_DIR/data" --exec-root "$ENGINE_DIR/exec" \
     --pidfile "$ENGINE_DIR/pid" --host "unix://$ENGINE_DIR/docker.sock" \
@@ -93,6 +95,25 @@ engine_unmount() {
     sort -r | while read -r where; do
     as_root umount -l "$where" 2>/dev/null || true
   done
+}
+
+# In a chroot, the root of the mount namespace is another directory than ours,
+# and it is the one in which `docker exec` would end up. There the engine gets
+# a mount namespace with our root as its root.
+root_choose() {
+  local root
+  root=$(as_root nsenter --mount=/proc/self/ns/mnt \
+    readlink "/proc/$$/root" 2>/dev/null) || root=/
+  ENGINE_ENTER=()
+  [[ $root != / ]] || return 0
+  ENGINE_ENTER=(nsenter --mount=/proc/self/ns/mnt unshare --mount sh -c '
+    set -e
+    mount --rbind "$1" "$1"
+    cd "$1"
+    pivot_root . mnt
+    umount -l /mnt
+    shift
+    exec "$@"' sh "$root")
 }
 
 # overlay2 needs a file system below that can carry it; vfs works on any.
