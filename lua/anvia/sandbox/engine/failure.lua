@@ -1,0 +1,108 @@
+-- SPDX-License-Identifier: MIT
+-- failure.lua - reads what an engine's command line client says when it fails.
+-- Pure text work; whether the engine answers at all is asked elsewhere.
+
+local M = {}
+
+-- Remarks of the client that are not the reason.
+local NOISE = {
+  "^%s*$",
+  "^Run '.*' for more information",
+  "^See '.*'",
+  "^Unable to find image .* locally",
+  "^Trying to pull ",
+  "^WARNING: ",
+}
+
+local PREFIXES = {
+  "^docker: ",
+  "^podman: ",
+  "^Error: ",
+  "^Error response from daemon: ",
+  "^failed to create task for container: ",
+  "^failed to create shim task: ",
+  "^OCI runtime create failed: ",
+  "^runc create failed: ",
+}
+
+-- Each reason with the texts that mean it; the order matters.
+local REASONS = {
+  { "image_missing", { "no such image", "image not known", "unable to find image" } },
+  { "name_in_use", { "container name .* is already in use" } },
+  {
+    "no_shell",
+    {
+      'exec: "/bin/sh": .*no such file',
+      'exec: "/bin/sh": .*not found',
+      'exec: "/bin/sh": .*permission denied',
+      'exec: "/bin/sh": .*exec format error',
+      "exec container process.*/bin/sh.*no such file",
+      "exec /bin/sh: ",
+    },
+  },
+  { "port_in_use", { "port is already allocated", "address already in use" } },
+  { "not_running", { "container .* is not running" } },
+  { "no_container", { "no such container", "no container with name" } },
+  { "no_volume", { "no such volume", "no volume with name" } },
+  { "volume_in_use", { "volume is in use", "volume is being used" } },
+  { "removing", { "removal of container .* is already in progress" } },
+}
+
+-- The client could not reach an engine, in words that an engine never uses.
+local UNREACHABLE = {
+  "cannot connect to the docker daemon",
+  "error during connect",
+  "unable to resolve docker endpoint",
+  "permission denied while trying to connect",
+  "failed to initialize",
+  "unable to connect to podman",
+  "cannot connect to podman",
+}
+
+local function says(text, patterns)
+  for _, pattern in ipairs(patterns) do
+    if text:find(pattern) then
+      return true
+    end
+  end
+  return false
+end
+
+--- The reason among REASONS that the client's text names, or nil.
+function M.reason(text)
+  text = text:lower()
+  for _, entry in ipairs(REASONS) do
+    if says(text, entry[2]) then
+      return entry[1]
+    end
+  end
+  return nil
+end
+
+--- True when the client says that it found no engine.
+function M.unreachable(text)
+  return says(text:lower(), UNREACHABLE)
+end
+
+local function strip(line)
+  local before
+  repeat
+    before = line
+    for _, prefix in ipairs(PREFIXES) do
+      line = line:gsub(prefix, "", 1)
+    end
+  until line == before
+  return line
+end
+
+--- The first line of the client's text that says something, without its prefixes.
+function M.summary(text)
+  for line in text:gmatch("[^\r\n]+") do
+    if not says(line, NOISE) then
+      return strip(line)
+    end
+  end
+  return nil
+end
+
+return M

@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: MIT
+-- engine - picks the engine that the options ask for.
+--
+-- An engine is an object with these methods. Each returns value | nil, err, waits
+-- as task.await does, and ends within a time of its own:
+--
+--   within(deadline)           the same engine, whose requests end by then
+--   attach_request(plan)       the request whose stream is the life of the container
+--   exec_request(name, user)   the request that runs one command; user may be nil
+--   agent_request(name)        the request that looks at all processes, as uid 0
+--   is_local()                 whether its 127.0.0.1 is ours; or false and where
+--   ping()                     whether it answers; or false and why not
+--   explain(op, result)        the error for a client that failed
+--   run_as(name, user, argv)   one command in a container, without a session
+--   inspect(name)              a container's description (see describe.lua)
+--   find_containers(labels)    ids, whatever their state
+--   find_volumes(labels)       names
+--   describe_containers(ids)   descriptions of those that still exist
+--   describe_volumes(names)    {name, labels}, the same
+--   remove_container(id)       with its anonymous volumes; true if there is none
+--   remove_volume(name)        true if there is none
+--   pull(image, timeout_ms)
+
+local cli = require("anvia.sandbox.engine.cli")
+
+local M = {}
+
+--- `options` are the sandbox's, checked.
+function M.new(options)
+  return cli.new({ path = options.docker_path, host = options.host })
+end
+
+return M
