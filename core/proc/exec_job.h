@@ -5,8 +5,8 @@
 
 #include "base/buf.h"
 #include "base/list.h"
+#include "proc/census.h"
 #include "proc/exec_runner.h"
-#include "wire/control.h"
 #include "wire/marker.h"
 
 struct sbx_exec_runner {
@@ -14,13 +14,7 @@ struct sbx_exec_runner {
   struct sbx_runtime *runtime;
   struct sbx_exec_runner_options options;
   struct sbx_channel *channel; /* NULL once the session is closing */
-};
-
-/* Who the processes of a command are, as control.sh is told. */
-struct sbx_tree {
-  char mark[SBX_NONCE_LEN + 1];
-  long wrapper; /* 0: not known, the command has not reported its start */
-  long group;
+  struct sbx_census *census;   /* over the channel; NULL like it */
 };
 
 struct sbx_exec_job {

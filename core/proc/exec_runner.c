@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/census.h"
 #include "proc/exec_job.h"
 #include "proc/hunt.h"
 #include "wire/nettab.h"
@@ -74,7 +75,7 @@ static const struct sbx_runner_ops ops = {
     .resume = sbx_exec_job_resume,
     .signal = sbx_hunt_signal,
     .kill = sbx_hunt_kill,
-    .census = sbx_hunt_census,
+    .count = sbx_hunt_count,
     .close = sbx_exec_job_close,
     .listeners = list_listeners,
     .free = free_runner,
@@ -87,6 +88,10 @@ int sbx_exec_runner_new(struct sbx_runner **out, struct sbx_runtime *rt,
 
   if (r == NULL)
     return -ENOMEM;
+  if (sbx_census_new(&r->census, channel, SBX_LOOK_TIMEOUT_MS) < 0) {
+    free(r);
+    return -ENOMEM;
+  }
   r->base.ops = &ops;
   r->runtime = rt;
   r->channel = channel;
@@ -101,5 +106,9 @@ int sbx_exec_runner_new(struct sbx_runner **out, struct sbx_runtime *rt,
 }
 
 void sbx_exec_runner_lose_channel(struct sbx_runner *r) {
-  ((struct sbx_exec_runner *)r)->channel = NULL;
+  struct sbx_exec_runner *runner = (struct sbx_exec_runner *)r;
+
+  runner->channel = NULL;
+  sbx_census_end(runner->census);
+  runner->census = NULL;
 }

@@ -9,41 +9,60 @@
 #include "base/clock.h"
 #include "io/timer.h"
 
-/* Long enough for a look at a container full of processes. */
-#define ASK_TIMEOUT_MS   2500
 #define AGENT_TIMEOUT_MS 4000 /* a new exec, then the answer */
-#define POLL_MS          15
+#define POLL_FIRST_MS    2
+#define POLL_MOST_MS     20
 #define KILL_MS          1000
 #define NAMES_MAX        160
+#define PIDS_PER_LINE    400
 
-enum phase { SIGNAL, CENSUS, TERM, KILL };
+enum phase { SIGNAL, COUNT, TERM, KILL };
 
 struct hunt {
   struct sbx_list link;
   struct sbx_exec_job *job;
   enum phase phase;
+  char signal_name[16]; /* SIGNAL */
   sbx_kill_cb on_kill;
-  sbx_census_cb on_census;
+  sbx_count_cb on_count;
   void *arg;
   struct sbx_timer *timer;
+  uint64_t poll_ms;
   uint64_t deadline; /* of the phase */
+  bool struck;       /* the phase's signal was sent at least once */
   int empty_looks;   /* in a row */
   size_t found;
-  char names[NAMES_MAX];
-  /* second route */
-  bool as_root;
+  char names[NAMES_MAX]; /* of what was found last */
+  /* second route, as uid 0 */
   struct sbx_stream *stream;
   struct sbx_channel *channel;
+  struct sbx_census *census;
 };
 
 static void look(struct hunt *h);
-static void strike(struct hunt *h, const char *signal);
 static void take_second_route(struct hunt *h);
 
+static bool as_root(const struct hunt *h) {
+  return h->channel != NULL;
+}
+
+static struct sbx_channel *channel_of(const struct hunt *h) {
+  return as_root(h) ? h->channel : h->job->runner->channel;
+}
+
+static struct sbx_census *census_of(const struct hunt *h) {
+  return as_root(h) ? h->census : h->job->runner->census;
+}
+
 static void free_hunt(struct hunt *h) {
+  struct sbx_exec_runner *r = h->job->runner;
+
   sbx_list_remove(&h->link);
-  if (h->job->runner->channel != NULL)
-    sbx_channel_forget(h->job->runner->channel, h);
+  if (r->channel != NULL) {
+    sbx_channel_forget(r->channel, h);
+    sbx_census_forget(r->census, h);
+  }
+  sbx_census_free(h->census);
   if (h->channel != NULL) {
     sbx_channel_forget(h->channel, h);
     sbx_channel_free(h->channel);
@@ -57,13 +76,13 @@ static void free_hunt(struct hunt *h) {
 static void finish(struct hunt *h, const struct sbx_err *err) {
   enum phase phase = h->phase;
   sbx_kill_cb on_kill = h->on_kill;
-  sbx_census_cb on_census = h->on_census;
+  sbx_count_cb on_count = h->on_count;
   void *arg = h->arg;
   size_t found = h->found;
 
   free_hunt(h);
-  if (phase == CENSUS)
-    on_census(arg, err == NULL ? 0 : err->code, found);
+  if (phase == COUNT)
+    on_count(arg, err == NULL ? 0 : err->code, found);
   else
     on_kill(arg, err);
 }
@@ -85,163 +104,166 @@ static void report_survivors(struct hunt *h) {
   finish(h, &err);
 }
 
-/* Over which channel; NULL when the session is closing. */
-static struct sbx_channel *route(const struct hunt *h) {
-  return h->as_root ? h->channel : h->job->runner->channel;
-}
+static void on_silence(struct hunt *h, int rc) {
+  char text[64];
 
-/* A group that is not known yet matches nothing, and neither do the groups 0
- * and 1: the marker parser refuses them. */
-static void phrase(const struct hunt *h, const char *verb, char *text,
-                   size_t size) {
-  const struct sbx_tree *tree = &h->job->tree;
-
-  snprintf(text, size, "%s %s %ld %ld", verb, tree->mark,
-           tree->group > 1 ? tree->group : -1L,
-           tree->wrapper > 1 ? tree->wrapper : -1L);
-}
-
-static int ask(struct hunt *h, const char *verb,
-               const struct sbx_answer_events *events) {
-  struct sbx_channel *ch = route(h);
-  char text[160];
-
-  if (ch == NULL)
-    return SBX_EDESTROYED;
-  phrase(h, verb, text, sizeof(text));
-  return sbx_channel_ask(
-      ch, text, h->as_root ? AGENT_TIMEOUT_MS : ASK_TIMEOUT_MS, events, h);
-}
-
-static void give_up_route(struct hunt *h, int rc) {
-  char text[160];
-
-  if (rc == SBX_EDESTROYED && !h->as_root) {
+  if (rc == SBX_EDESTROYED && !as_root(h)) {
     fail(h, SBX_EDESTROYED,
          "the session ended while its processes were killed");
     return;
   }
   /* A stuck engine may deliver this one when it goes on. */
-  if (h->phase != SIGNAL && h->phase != CENSUS && route(h) != NULL) {
-    phrase(h, "kill KILL", text, sizeof(text));
-    sbx_channel_tell(route(h), text);
+  if (h->phase >= TERM && h->job->tree.group > 1 && channel_of(h) != NULL) {
+    snprintf(text, sizeof(text), "kill KILL -%ld", h->job->tree.group);
+    h->job->killed = true;
+    sbx_channel_tell(channel_of(h), text);
   }
   fail(h, SBX_ETIMEOUT,
        "the container does not answer, so its processes may be running");
 }
 
-static void on_found(void *arg, const char *line, size_t len) {
-  struct hunt *h = arg;
-  size_t used = strlen(h->names);
-  size_t i;
+static void note_names(struct hunt *h, const struct sbx_table *table) {
+  size_t i, used = 0;
 
-  if (len < 3 || strncmp(line, "p ", 2) != 0)
-    return;
-  h->found++;
-  if (used + len + 4 >= sizeof(h->names))
-    return;
-  h->names[used++] = h->found == 1 ? ' ' : ',';
-  if (h->found > 1)
-    h->names[used++] = ' ';
-  for (i = 2; i < len; i++) /* a name can hold anything */
-    h->names[used++] = line[i] >= 0x20 && line[i] < 0x7f ? line[i] : '?';
-  h->names[used] = '\0';
-}
-
-static void escalate(struct hunt *h) {
-  if (h->phase == TERM) {
-    h->phase = KILL;
-    h->deadline = sbx_now_ms() + KILL_MS;
-    strike(h, "KILL");
-  } else if (!h->as_root && h->job->runner->options.agent != NULL) {
-    take_second_route(h);
-  } else {
-    report_survivors(h);
-  }
-}
-
-static void on_looked(void *arg, int rc) {
-  struct hunt *h = arg;
-
-  if (rc < 0) {
-    give_up_route(h, rc);
-  } else if (h->phase == CENSUS) {
-    finish(h, NULL);
-  } else if (h->found == 0) {
-    if (++h->empty_looks >= 2)
-      finish(h, NULL);
-    else
-      look(h);
-  } else if (sbx_now_ms() >= h->deadline) {
-    escalate(h);
-  } else {
-    h->empty_looks = 0;
-    sbx_timer_start(h->timer, POLL_MS);
-  }
-}
-
-static void look(struct hunt *h) {
-  static const struct sbx_answer_events events = {on_found, on_looked};
-  int rc;
-
-  h->found = 0;
   h->names[0] = '\0';
-  rc = ask(h, "find", &events);
-  if (rc < 0)
-    give_up_route(h, rc);
+  for (i = 0; i < table->len && used + 64 < sizeof(h->names); i++)
+    if (table->rows[i].member)
+      used += (size_t)snprintf(h->names + used, sizeof(h->names) - used,
+                               "%s %ld (%s)", used > 0 ? "," : "",
+                               table->rows[i].pid, table->rows[i].name);
 }
 
-static void on_poll(void *arg) {
-  struct hunt *h = arg;
-
-  if (h->phase == KILL)
-    strike(h, "KILL"); /* something may have been forked meanwhile */
-  else
-    look(h);
+static void poll_later(struct hunt *h) {
+  sbx_timer_start(h->timer, h->poll_ms);
+  if (h->poll_ms < POLL_MOST_MS)
+    h->poll_ms *= 2;
 }
 
 static void on_struck(void *arg, int rc) {
   struct hunt *h = arg;
 
   if (rc < 0)
-    give_up_route(h, rc);
+    on_silence(h, rc);
   else if (h->phase == SIGNAL)
     finish(h, NULL);
   else
-    look(h);
+    poll_later(h);
 }
 
-static void strike(struct hunt *h, const char *signal) {
+/* The group first: that cannot lose a race against a fork, and KILL must reach
+ * the wrapper, too. Then what has left the group. */
+static void strike(struct hunt *h, const char *signal,
+                   const struct sbx_table *table) {
   static const struct sbx_answer_events events = {NULL, on_struck};
-  char verb[32];
+  const struct sbx_tree *tree = &h->job->tree;
+  char text[SBX_CHANNEL_TEXT];
+  size_t i, used, start, pids = 0;
   int rc;
 
+  h->struck = true;
+  start = (size_t)snprintf(text, sizeof(text), "kill %s", signal);
+  used = start;
+  if (tree->group > 1)
+    used += (size_t)snprintf(text + used, sizeof(text) - used, " -%ld",
+                             tree->group);
   if (strcmp(signal, "KILL") == 0)
     h->job->killed = true;
-  snprintf(verb, sizeof(verb), "kill %s", signal);
-  rc = ask(h, verb, &events);
+  for (i = 0; i < table->len; i++) {
+    if (!table->rows[i].member || table->rows[i].group == tree->group)
+      continue;
+    if (pids == PIDS_PER_LINE) {
+      sbx_channel_tell(channel_of(h), text);
+      used = start;
+      pids = 0;
+    }
+    used += (size_t)snprintf(text + used, sizeof(text) - used, " %ld",
+                             table->rows[i].pid);
+    pids++;
+  }
+  rc = sbx_channel_ask(channel_of(h), text,
+                       as_root(h) ? AGENT_TIMEOUT_MS : SBX_LOOK_TIMEOUT_MS,
+                       &events, h);
   if (rc < 0)
-    give_up_route(h, rc);
+    on_silence(h, rc);
+}
+
+static void hunt_on(struct hunt *h, const struct sbx_table *table) {
+  bool over = sbx_now_ms() >= h->deadline;
+
+  h->empty_looks = 0;
+  if (h->phase == SIGNAL) {
+    strike(h, h->signal_name, table);
+  } else if (h->phase == TERM && !h->struck) {
+    strike(h, "TERM", table);
+  } else if (h->phase == TERM && over) {
+    h->phase = KILL;
+    h->deadline = sbx_now_ms() + KILL_MS;
+    strike(h, "KILL", table);
+  } else if (h->phase == TERM) {
+    poll_later(h);
+  } else if (!over || !h->struck) {
+    strike(h, "KILL", table); /* again: something may have been forked */
+  } else if (!as_root(h) && h->job->runner->options.agent != NULL) {
+    take_second_route(h);
+  } else {
+    report_survivors(h);
+  }
+}
+
+static void on_seen(void *arg, int rc, struct sbx_table *table) {
+  struct hunt *h = arg;
+
+  if (rc < 0) {
+    on_silence(h, rc);
+    return;
+  }
+  h->found = sbx_table_find(table, &h->job->tree);
+  if (h->phase == COUNT) {
+    finish(h, NULL);
+  } else if (h->found > 0) {
+    note_names(h, table);
+    hunt_on(h, table);
+  } else if (h->phase == SIGNAL || ++h->empty_looks >= 2) {
+    finish(h, NULL);
+  } else {
+    look(h);
+  }
+}
+
+static void look(struct hunt *h) {
+  struct sbx_census *census = census_of(h);
+  int rc =
+      census == NULL ? SBX_EDESTROYED : sbx_census_look(census, on_seen, h);
+
+  if (rc < 0)
+    on_silence(h, rc);
+}
+
+static void on_poll(void *arg) {
+  look(arg);
 }
 
 static void on_agent_data(void *arg, enum sbx_fd fd, const uint8_t *data,
                           size_t len) {
   struct hunt *h = arg;
 
-  if (fd == SBX_OUT && h->channel != NULL)
+  if (fd == SBX_OUT)
     sbx_channel_feed(h->channel, data, len);
 }
 
 static void on_agent_end(void *arg, const struct sbx_stream_end *end) {
   struct hunt *h = arg;
+  struct sbx_err err = {0};
 
   (void)end;
   h->stream = NULL;
-  fail(h, SBX_EPROCESS,
-       h->names[0] != '\0' ? "processes survive, and uid 0 cannot be asked"
-                           : "the container does not answer");
+  sbx_fail(&err, SBX_EPROCESS,
+           "processes survive, and uid 0 could not be asked to kill them:%s",
+           h->names);
+  finish(h, &err);
 }
 
+/* What the session's user may not signal, uid 0 perhaps may. */
 static void take_second_route(struct hunt *h) {
   static const struct sbx_stream_events events = {
       .on_data = on_agent_data,
@@ -250,24 +272,20 @@ static void take_second_route(struct hunt *h) {
   struct sbx_exec_runner *r = h->job->runner;
   struct sbx_err err = {0};
 
-  if (r->options.agent == NULL) {
-    fail(h, SBX_ETIMEOUT, "the container does not answer");
-    return;
-  }
   if (sbx_stream_open(r->runtime, r->options.agent, &events, h, &h->stream,
                       &err) < 0) {
     finish(h, &err);
     return;
   }
-  if (sbx_channel_new(&h->channel, r->runtime, h->stream) < 0) {
+  if (sbx_channel_new(&h->channel, r->runtime, h->stream) < 0 ||
+      sbx_census_new(&h->census, h->channel, AGENT_TIMEOUT_MS) < 0) {
     fail(h, SBX_EINTERNAL, "out of memory");
     return;
   }
-  h->as_root = true;
   h->phase = KILL;
-  h->empty_looks = 0;
+  h->struck = false;
   h->deadline = sbx_now_ms() + KILL_MS;
-  strike(h, "KILL");
+  look(h);
 }
 
 static int new_hunt(struct sbx_job_handle *handle, enum phase phase, void *arg,
@@ -284,6 +302,7 @@ static int new_hunt(struct sbx_job_handle *handle, enum phase phase, void *arg,
   h->job = job;
   h->phase = phase;
   h->arg = arg;
+  h->poll_ms = POLL_FIRST_MS;
   sbx_list_append(&job->hunts, &h->link);
   *out = h;
   return 0;
@@ -304,7 +323,7 @@ int sbx_hunt_kill(struct sbx_job_handle *handle, uint64_t grace_ms,
     return 0;
   }
   h->deadline = sbx_now_ms() + (grace_ms > 0 ? grace_ms : KILL_MS);
-  strike(h, grace_ms > 0 ? "TERM" : "KILL");
+  look(h);
   return 0;
 }
 
@@ -316,18 +335,18 @@ int sbx_hunt_signal(struct sbx_job_handle *handle, const char *name,
   if (rc < 0)
     return rc;
   h->on_kill = cb;
-  strike(h, name);
+  snprintf(h->signal_name, sizeof(h->signal_name), "%s", name);
+  look(h);
   return 0;
 }
 
-int sbx_hunt_census(struct sbx_job_handle *handle, sbx_census_cb cb,
-                    void *arg) {
+int sbx_hunt_count(struct sbx_job_handle *handle, sbx_count_cb cb, void *arg) {
   struct hunt *h;
-  int rc = new_hunt(handle, CENSUS, arg, &h);
+  int rc = new_hunt(handle, COUNT, arg, &h);
 
   if (rc < 0)
     return rc;
-  h->on_census = cb;
+  h->on_count = cb;
   look(h);
   return 0;
 }

@@ -18,7 +18,7 @@ int sbx_hunt_kill(struct sbx_job_handle *handle, uint64_t grace_ms,
                   sbx_kill_cb cb, void *arg);
 int sbx_hunt_signal(struct sbx_job_handle *handle, const char *name,
                     sbx_kill_cb cb, void *arg);
-int sbx_hunt_census(struct sbx_job_handle *handle, sbx_census_cb cb, void *arg);
+int sbx_hunt_count(struct sbx_job_handle *handle, sbx_count_cb cb, void *arg);
 
 /* Ends all hunts of the job, without callbacks. */
 void sbx_hunt_forget(struct sbx_exec_job *job);

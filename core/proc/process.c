@@ -142,14 +142,14 @@ void sbx_process_close_all(struct sbx_session *s) {
         SBX_LIST_OWNER(s->processes.next, struct sbx_process, link));
 }
 
-static void on_census(void *arg, int rc, size_t count) {
+static void on_count(void *arg, int rc, size_t count) {
   struct sbx_process *p = arg;
 
   p->group_gone = rc == 0 && count == 0;
 }
 
 void sbx_process_recheck(struct sbx_process *p) {
-  (void)p->job->runner->ops->census(p->job, on_census, p);
+  (void)p->job->runner->ops->count(p->job, on_count, p);
 }
 
 static void end(struct sbx_process *p) {

@@ -50,7 +50,7 @@ struct sbx_job_events {
  * otherwise it names what survives or says why nobody knows. */
 typedef void (*sbx_kill_cb)(void *arg, const struct sbx_err *err);
 /* The tree of a job has `count` live processes; rc < 0: nobody knows. */
-typedef void (*sbx_census_cb)(void *arg, int rc, size_t count);
+typedef void (*sbx_count_cb)(void *arg, int rc, size_t count);
 
 struct sbx_listener;
 struct sbx_listeners_events {
@@ -74,7 +74,7 @@ struct sbx_runner_ops {
    * event still comes, before or after cb. One kill at a time. */
   int (*kill)(struct sbx_job_handle *job, uint64_t grace_ms, sbx_kill_cb cb,
               void *arg);
-  int (*census)(struct sbx_job_handle *job, sbx_census_cb cb, void *arg);
+  int (*count)(struct sbx_job_handle *job, sbx_count_cb cb, void *arg);
   /* No more callbacks of any kind for the job; nothing is killed. */
   void (*close)(struct sbx_job_handle *job);
   /* Every listening socket, then done, in any case and soon: arg must live

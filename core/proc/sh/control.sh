@@ -32,70 +32,45 @@ stat_of() {
   [ -n "$sid" ]
 }
 
-# True when /proc/$1/environ holds the mark. The read builtin drops the zero
-# bytes between variables, which does not matter for a substring.
-has_mark() {
+# Sets mark to the value of ANVIA_SANDBOX_MARK in /proc/$1/environ, or to `-`.
+# The read builtin drops the zero bytes between variables, so what follows the
+# mark's 32 digits is cut off.
+mark_of() {
+  mark=-
   while read -r line || [ -n "$line" ]; do
-    case $line in *"$2"*) return 0 ;; esac
+    case $line in
+      *ANVIA_SANDBOX_MARK=????????????????????????????????*)
+        mark=${line#*ANVIA_SANDBOX_MARK=}
+        rest=${mark#????????????????????????????????}
+        mark=${mark%"$rest"}
+        return
+        ;;
+    esac
   done 2>/dev/null <"/proc/$1/environ"
-  return 1
 }
 
-# Collects in `found` (" 12 15 ") every live process of a command: members of
-# its group or session, carriers of its mark, and the descendants of those.
-find_tree() { # mark group wrapper
-  found=' '
-  others=
+# `table`: one row `p <pid> <ppid> <pgrp> <sid> <mark> <name>` for every live
+# process but this one and PID 1. Who belongs to whom is the owner's business.
+answer_table() {
   set +f
   for dir in /proc/[0-9]*; do
     pid=${dir#/proc/}
     case $pid in 1 | "$me") continue ;; esac
     stat_of "$pid" || continue
     case $state in Z | X | x) continue ;; esac
-    if [ "$pgrp" = "$2" ] || [ "$sid" = "$2" ] || has_mark "$pid" "$1"; then
-      found="$found$pid "
-    else
-      others="$others$pid:$ppid "
-    fi
+    mark_of "$pid"
+    printf '%s p %s %s %s %s %s %s\n' "$nonce" "$pid" "$ppid" "$pgrp" "$sid" \
+      "$mark" "${name%%"$NL"*}"
   done
   set -f
-  again=yes
-  while [ -n "$again" ]; do
-    again=
-    for pair in $others; do
-      case $found in *" ${pair%:*} "*) continue ;; esac
-      case $found in
-        *" ${pair#*:} "*) found="$found${pair%:*} " again=yes ;;
-      esac
-    done
-  done
 }
 
-# `find`: one line `p <pid> <name>` for each process, the wrapper left out.
-answer_find() { # mark group wrapper
-  find_tree "$@"
-  for pid in $found; do
-    [ "$pid" = "$3" ] && continue
-    name=
-    stat_of "$pid" || continue
-    printf '%s p %s %s\n' "$nonce" "$pid" "${name%%"$NL"*}"
-  done
-}
-
-# `kill`: the signal goes to the group first, which cannot lose a race against
-# a fork, then to every other process of the tree.
-answer_kill() { # signal mark group wrapper
+# `kill`: each target is a pid or, with a minus, a process group.
+answer_kill() { # signal targets
   signal=$1
   shift
-  find_tree "$@"
-  case $found in
-    ' ') ;;
-    *) kill "-$signal" "-$2" 2>/dev/null ;;
-  esac
-  for pid in $found; do
-    [ "$pid" = "$3" ] && continue
-    stat_of "$pid" && [ "$pgrp" != "$2" ] || continue
-    kill "-$signal" "$pid" 2>/dev/null
+  for target; do
+    kill "-$signal" "$target" 2>/dev/null
   done
 }
 
@@ -127,7 +102,7 @@ serve() {
     echo
     case $verb in
       hello) answer_hello "$args" ;;
-      find) answer_find "$@" ;;
+      table) answer_table ;;
       kill) answer_kill "$@" ;;
       ports) answer_ports ;;
     esac
