@@ -1,0 +1,258 @@
+-- SPDX-License-Identifier: MIT
+-- Whether a command pattern holds for a command.
+--
+-- There are two readings of a pattern, because the strict and the permissive answers may err in
+-- opposite directions only:
+--   match.strict   for deny and ask: "yes", "maybe" (a word is only known when it runs), or nil.
+--                  Looks past options, known or not, and takes the program by its name whatever
+--                  path, case or blanks it is written with.
+--   match.exact    for allow and for exceptions: true only if the pattern holds whatever the
+--                  unknown parts turn out to be. Looks past harmless options that are described.
+
+local argv = require("anvia.sandbox.policy.argv")
+local glob = require("anvia.sandbox.policy.glob")
+
+local match = {}
+
+-- Blanks that no shell takes off, but a reader does not see.
+local UNSEEN = { "\194\160", "\226\128[\128-\143\168-\175]", "\226\129\159", "\227\128\128",
+  "\239\187\191", "[%s%c]" }
+
+--- A program's name as the strict answers compare it.
+function match.fold(name)
+  if name:find("^[%w._+-]*$") then return name:lower() end
+  for _, unseen in ipairs(UNSEEN) do name = name:gsub(unseen, "") end
+  return name:lower()
+end
+
+--- What match.strict and match.exact work on; made once for a command and a set of descriptions.
+function match.view(command, programs)
+  local first = command.argv[1]
+  local name = command.name and match.fold(command.name) or nil
+  return {
+    name = name,
+    written = type(first) == "string" and first or nil,
+    path = command.file or command.path,
+    items = argv.items(command.argv, name and programs[name]),
+  }
+end
+
+local function test_any(matchers, text)
+  for _, matcher in ipairs(matchers) do
+    if glob.test(matcher, text) then return true end
+  end
+  return false
+end
+
+-- ---- options ----
+
+local function same(options, a, b)
+  return a == b or (options.same[a] ~= nil and options.same[a] == options.same[b])
+end
+
+local function abbreviates(item, text)
+  return item.option:find("^%-%-.") and not item.known and #item.option < #text
+    and text:sub(1, #item.option) == item.option
+end
+
+local function option_fits(matcher, item, strict)
+  if glob.test(matcher, item.option) or glob.test(matcher, item.text) then return true end
+  local text = matcher.literal
+  if not text then return false end
+  local options = item.options
+  if options and same(options, item.option, text) then return true end
+  for _, letter in ipairs(item.letters or {}) do
+    if letter == text or (options and same(options, letter, text)) then return true end
+  end
+  return strict and abbreviates(item, text) or false
+end
+
+local function names(matchers, item, strict)
+  for _, matcher in ipairs(matchers) do
+    if option_fits(matcher, item, strict) then return true end
+  end
+  return false
+end
+
+local function find_option(matchers, items, strict)
+  local maybe = nil
+  for _, item in ipairs(items) do
+    if item.option and names(matchers, item, strict) then return "yes" end
+    if item.dynamic and (item.option_possible or item.dashed) then maybe = "maybe" end
+  end
+  return maybe
+end
+
+-- ---- strict ----
+
+-- Whether a word that is not known yet could become what the matchers want.
+local function could_be(matchers, word)
+  local cover = glob.token(word.pattern or "*") or glob.token("*")
+  for _, matcher in ipairs(matchers) do
+    if not matcher.literal or glob.test(cover, matcher.literal) then return true end
+  end
+  return false
+end
+
+local walk
+
+local function walk_dynamic(state, w, i)
+  local item = state.items[i]
+  if not item.dynamic.single then return "maybe" end
+  if could_be(state.words[w], item.dynamic) and walk(state, w + 1, i + 1) then return "maybe" end
+  if item.option_possible and walk(state, w, i + 1) then return "maybe" end
+  return nil
+end
+
+-- Whether the pattern's words from w on are the operands from item i on. Operands that may be an
+-- option's value are tried both ways; what failed once is not tried again.
+function walk(state, w, i)
+  local wanted = state.words[w]
+  if not wanted then return "yes" end
+  local item = state.items[i]
+  while item and item.option do
+    i = i + 1
+    item = state.items[i]
+  end
+  if not item then return nil end
+  local key = w * (#state.items + 1) + i
+  if state.failed[key] then return nil end
+  local found
+  if item.dynamic then
+    found = walk_dynamic(state, w, i)
+  else
+    found = test_any(wanted, item.operand) and walk(state, w + 1, i + 1)
+    if not found and item.maybe then found = walk(state, w, i + 1) end
+  end
+  if not found then state.failed[key] = true end
+  return found or nil
+end
+
+-- `only` for deny and ask: something more in the command and the pattern does not hold.
+local function nothing_more(pattern, view)
+  local operands = 0
+  for _, item in ipairs(view.items) do
+    if item.option then
+      local named = false
+      for _, matchers in ipairs(pattern.options) do
+        named = named or names(matchers, item, true)
+      end
+      if not named then return false end
+    else
+      operands = operands + 1
+    end
+  end
+  return operands <= #pattern.words
+end
+
+local function program_strict(pattern, view)
+  if not view.name then return false end
+  for i, matcher in ipairs(pattern.programs) do
+    if matcher.text:find("/", 1, true) then
+      local exact = pattern.exact[i]
+      if glob.test(exact, view.written or "") or glob.test(exact, view.path or "") then
+        return true
+      end
+      -- a bare name may well be found at that path
+      if view.written and not view.written:find("/", 1, true)
+        and glob.test(glob.token(matcher.text:match("[^/]*$"), true) or matcher, view.name) then
+        return true
+      end
+    elseif glob.test(matcher, view.name) then
+      return true
+    end
+  end
+  return false
+end
+
+--- -> "yes" | "maybe" | nil
+function match.strict(pattern, view)
+  if not program_strict(pattern, view) then return nil end
+  local answer = "yes"
+  for _, matchers in ipairs(pattern.options) do
+    local found = find_option(matchers, view.items, true)
+    if not found then return nil end
+    if found == "maybe" then answer = "maybe" end
+  end
+  if #pattern.words > 0 then
+    local found = walk({ words = pattern.words, items = view.items, failed = {} }, 1, 1)
+    if not found then return nil end
+    if found == "maybe" then answer = "maybe" end
+  end
+  if pattern.only and not nothing_more(pattern, view) then return nil end
+  return answer
+end
+
+-- ---- exact ----
+
+local function program_exact(pattern, view)
+  local written = view.written
+  if not written then return false end
+  local path = written:find("/", 1, true) ~= nil
+  for _, matcher in ipairs(pattern.exact) do
+    -- a name without a path never stands for a program in some directory
+    local same_form = (matcher.text:find("/", 1, true) ~= nil) == path
+    if (same_form or matcher.text == "*") and glob.test(matcher, written) then return true end
+  end
+  return false
+end
+
+local function named_by(pattern, item, seen)
+  local named = false
+  for i, matchers in ipairs(pattern.options) do
+    if names(matchers, item, false) then
+      named = true
+      seen[i] = true
+    end
+  end
+  return named
+end
+
+local function risky(item)
+  local options = item.options
+  if not options or not options.has_risky then return false end
+  if options.risky[item.option] then return true end
+  for name in pairs(options.risky) do
+    if abbreviates(item, name) then return true end
+  end
+  for _, letter in ipairs(item.letters or {}) do
+    if options.risky[letter] then return true end
+  end
+  return false
+end
+
+-- -> the number of pattern words matched so far, or nil when the pattern cannot hold
+local function exact_item(pattern, item, matched, seen, has_risky)
+  local wanted = pattern.words[matched + 1]
+  if item.option then
+    if named_by(pattern, item, seen) then return matched end
+    if pattern.only or risky(item) or (wanted and not item.known) then return nil end
+    return matched
+  elseif item.dynamic then
+    if pattern.only or (has_risky and (item.option_possible or item.dashed)) then return nil end
+    if not wanted then return matched end
+    local any = wanted[1].text == "*" and item.dynamic.single and not item.option_possible
+    return any and matched + 1 or nil
+  elseif wanted then
+    if item.maybe then return nil end
+    return test_any(wanted, item.operand) and matched + 1 or nil
+  end
+  return not pattern.only and matched or nil
+end
+
+--- -> true | false. `description` is the program's, if there is one.
+function match.exact(pattern, view, description)
+  if not program_exact(pattern, view) then return false end
+  local has_risky = description and (description.before.has_risky or description.after.has_risky)
+  local matched, seen = 0, {}
+  for _, item in ipairs(view.items) do
+    matched = exact_item(pattern, item, matched, seen, has_risky)
+    if not matched then return false end
+  end
+  for i = 1, #pattern.options do
+    if not seen[i] then return false end
+  end
+  return matched == #pattern.words
+end
+
+return match

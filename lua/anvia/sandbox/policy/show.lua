@@ -1,0 +1,73 @@
+-- SPDX-License-Identifier: MIT
+-- Values as the text an author would write.
+
+local show = {}
+
+local MAX = 120
+
+local function quoted(text)
+  return "\"" .. text:gsub("[%c\\\"]", function(c)
+    if c == "\n" then return "\\n" end
+    if c == "\"" or c == "\\" then return "\\" .. c end
+    return ("\\%03d"):format(c:byte())
+  end) .. "\""
+end
+
+local function sorted_keys(value)
+  local keys = {}
+  for key in pairs(value) do
+    if type(key) == "string" then keys[#keys + 1] = key end
+  end
+  table.sort(keys)
+  return keys
+end
+
+local function render(value, depth)
+  if type(value) == "string" then return quoted(value) end
+  if type(value) == "number" and value % 1 == 0 then return ("%.0f"):format(value) end
+  if type(value) ~= "table" then return tostring(value) end
+  if value.predicate then return "function" end
+  if depth > 6 then return "..." end
+  for _, word in ipairs { "any", "only" } do
+    if value[word] ~= nil then return word .. " " .. render(value[word], depth + 1) end
+  end
+  local parts = {}
+  for _, item in ipairs(value) do parts[#parts + 1] = render(item, depth + 1) end
+  for _, key in ipairs(sorted_keys(value)) do
+    local name = key:find("^[%a_][%w_]*$") and key or "[" .. quoted(key) .. "]"
+    parts[#parts + 1] = name .. " = " .. render(value[key], depth + 1)
+  end
+  return #parts == 0 and "{}" or "{ " .. table.concat(parts, ", ") .. " }"
+end
+
+--- The value in full: text that means the same when a policy says it.
+function show.source(value)
+  return render(value, 0)
+end
+
+--- At most `max` bytes of text, without control characters, not cut inside a character.
+function show.line(text, max)
+  text = text:gsub("%c", " ")
+  max = max or MAX
+  if #text <= max then return text end
+  local cut = max - 3
+  while cut > 0 and (text:byte(cut + 1) or 0) >= 128 and text:byte(cut + 1) < 192 do
+    cut = cut - 1
+  end
+  return text:sub(1, cut) .. "..."
+end
+
+function show.value(value)
+  return show.line(render(value, 0))
+end
+
+--- A rule by what it is about: deny { exec = "git push" }
+function show.rule(word, value, subjects)
+  local parts = {}
+  for _, kind in ipairs(subjects) do
+    parts[#parts + 1] = kind .. " = " .. render(value[kind], 0)
+  end
+  return show.line(word .. " { " .. table.concat(parts, ", ") .. " }")
+end
+
+return show
