@@ -51,6 +51,7 @@ static int l_options_gc(lua_State *L) {
 
 static void read_options(lua_State *L, struct sbx_session_options *o) {
   read_request(L, "attach", true, &o->attach);
+  o->attach->lease = true; /* it may outlive this process, to clean up */
   read_request(L, "exec", true, &o->exec);
   read_request(L, "root_exec", false, &o->root);
   read_request(L, "agent", false, &o->agent);
