@@ -7,9 +7,6 @@ local errors = require("anvia.sandbox.errors")
 
 local caps = {}
 
---- Methods whose options argument may be added by a cap: how many arguments there are then.
-caps.arguments = { wait_for_port = 2, wait_process = 2, stop_process = 2 }
-
 local function duration(op, options, field, limit)
   local value = options[field]
   if value == nil then
