@@ -32,6 +32,7 @@ lpeg.lua      lua-lpeg
 argparse.lua  lua-argparse
 luacheck      lua-check
 luajit        luajit
+busybox       busybox-static
 clang         clang
 libclang_rt   libclang-rt-dev
 llvm-symbolizer llvm
