@@ -12,6 +12,9 @@
 #define GREETING         0x1e
 #define EARLY_MAX        (64u * 1024u)
 #define ALIVE_TIMEOUT_MS 1000
+/* What a shell that cannot fork exits with; busybox is like dash. */
+#define DASH_NO_FORK 2
+#define BASH_NO_FORK 254
 
 static void enter(struct sbx_exec_job *job) {
   job->depth++;
@@ -208,11 +211,18 @@ static void end_without_marker(struct sbx_exec_job *job,
                                const struct sbx_stream_end *end) {
   static const struct sbx_answer_events alive = {NULL, on_alive};
 
-  if (!job->started) {
-    lose(job, SBX_ECOMMAND,
-         job->greeted ? "the engine's exec ended before the command started"
-                      : "the engine could not run the exec",
+  if (!job->greeted) {
+    lose(job, SBX_ECOMMAND, "the engine could not run the exec", end);
+  } else if (!job->started && end->status_known &&
+             (end->exit_code == DASH_NO_FORK ||
+              end->exit_code == BASH_NO_FORK)) {
+    lose(job, SBX_EPROCESS,
+         "the command could not be started: the container is at its limit of "
+         "processes or of memory",
          end);
+  } else if (!job->started) {
+    lose(job, SBX_ECOMMAND,
+         "the engine's exec ended before the command started", end);
   } else if (job->out_done) {
     finish(job, job->status);
   } else if (job->killed) {
