@@ -50,8 +50,7 @@ static int fail_text(lua_State *L, const char *message) {
   return 2;
 }
 
-/* -- decode -------------------------------------------------------------------
- */
+/* ---- decode ---- */
 
 static int push_item(lua_State *L, cJSON *item, struct sbx_err *err);
 
@@ -162,8 +161,7 @@ static int l_core_json_decode(lua_State *L) {
   return rc < 0 ? fail_text(L, err.message) : 1;
 }
 
-/* -- encode -------------------------------------------------------------------
- */
+/* ---- encode ---- */
 
 struct encoder {
   lua_State *L;

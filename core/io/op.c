@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- jobs, on the I/O thread; each holds a reference ------------------------
- */
+/* ---- jobs, on the I/O thread; each holds a reference ---- */
 
 static void run_submit(struct sbx_job *job) {
   struct sbx_op *op = SBX_LIST_OWNER(job, struct sbx_op, submit_job);
@@ -85,8 +84,7 @@ ssize_t sbx_op_push(struct sbx_op *op, int which, const void *data,
   return queued;
 }
 
-/* -- the consumer's side -----------------------------------------------------
- */
+/* ---- the consumer's side ---- */
 
 void sbx_op_init(struct sbx_op *op, const struct sbx_op_class *cls,
                  struct sbx_mailbox *mailbox) {
