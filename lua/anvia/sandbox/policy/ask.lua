@@ -58,7 +58,7 @@ local function propose_command(command)
   return {
     key = "exec\0" .. command.cwd .. "\0" .. table.concat(words, "\0"),
     text = ("allow { exec = %s, cwd = %s }"):format(show.source { only = patterns },
-      show.source(literal(command.cwd))),
+      show.source { only = literal(command.cwd) }),
   }
 end
 
@@ -71,7 +71,7 @@ function ask.propose(found)
     if subject.dynamic then return nil end
     local path = "/" .. table.concat(subject.absolute, "/")
     return { key = subject.kind .. "\0" .. path,
-      text = ("allow { %s = %s }"):format(subject.kind, show.source(literal(path))) }
+      text = ("allow { %s = %s }"):format(subject.kind, show.source { only = literal(path) }) }
   elseif subject.kind == "env" then
     if subject.risky then return nil end
     return { key = "env\0" .. subject.name,

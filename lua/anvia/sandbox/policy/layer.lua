@@ -8,6 +8,7 @@ local near = require("anvia.sandbox.policy.near")
 local programs = require("anvia.sandbox.policy.programs")
 local rule = require("anvia.sandbox.policy.rule")
 local show = require("anvia.sandbox.policy.show")
+local wrapper = require("anvia.sandbox.policy.wrapper")
 
 local layer = {}
 
@@ -167,8 +168,8 @@ function add.program(self, declared, complain)
   self.described[name] = programs.merge(self.described[name], declared.value)
 end
 
-function add.wrapper(self, declared)
-  self.wrappers[declared.name] = declared.value
+function add.wrapper(self, declared, complain)
+  self.wrappers[declared.name] = wrapper.compile(declared, complain)
 end
 
 local function add_limit(self, kind, name, value, declared, complain)
