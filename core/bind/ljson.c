@@ -192,6 +192,21 @@ static cJSON *raw_integer(lua_Integer n) {
   return cJSON_CreateRaw(text);
 }
 
+/* The shortest text that is read back as the same number; cJSON's own may be
+ * off in the last place. */
+static cJSON *raw_float(double n) {
+  char text[40];
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, sizeof(text), "%.*g", digits, n);
+    if (strtod(text, NULL) == n)
+      break;
+  }
+  char *point = text + strspn(text, "0123456789+-e");
+  if (*point) /* a locale may have another one */
+    *point = '.';
+  return cJSON_CreateRaw(text);
+}
+
 static cJSON *number(struct encoder *e, int index) {
   if (lua_isinteger(e->L, index))
     return raw_integer(lua_tointeger(e->L, index));
@@ -202,7 +217,7 @@ static cJSON *number(struct encoder *e, int index) {
   }
   if (n == floor(n) && fabs(n) <= (double)SBX_MAX_INTEGER)
     return raw_integer((lua_Integer)n);
-  return cJSON_CreateNumber(n);
+  return raw_float(n);
 }
 
 static bool is_marked_array(lua_State *L, int index) {

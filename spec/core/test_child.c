@@ -372,7 +372,7 @@ static bool no_child_within(unsigned ms) {
 }
 
 static void closing_lets_it_end_by_itself_and_reaps_it(void) {
-  char path[] = "/tmp/sbx-test-child-XXXXXX";
+  char path[] = "/tmp/anvia-child-XXXXXX";
   int fd = mkstemp(path);
   REQUIRE(fd >= 0);
   close(fd);
@@ -414,7 +414,7 @@ static void with_sigchld_ignored_the_status_is_unknown(void) {
   watch_fini(&w);
 
   /* and a program that cannot be run is still only a failure */
-  char path[] = "/tmp/sbx-test-child-XXXXXX";
+  char path[] = "/tmp/anvia-child-XXXXXX";
   int fd = mkstemp(path);
   REQUIRE(fd >= 0);
   CHECK(write(fd, "#!/no/such/shell\n", 17) == 17);
