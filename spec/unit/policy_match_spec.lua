@@ -150,7 +150,7 @@ local CASES = {
   { { "rm", "-r", "-f" }, "rm -r x", "no", false },
   { { "rm", "-r" }, "rm -- -r", "no", false },
   { { "find", "-delete" }, "find . -name x -delete", "yes", true },
-  { "find", "find . -delete", "yes", false },
+  { "find", "find . -delete", "yes", true },
   { "find", "find . -name x", "yes", true },
   { "tar", "tar -xf x --to-command=sh", "yes", false },
   { "tar", "tar -xf x", "yes", true },

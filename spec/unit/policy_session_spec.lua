@@ -167,7 +167,8 @@ describe("asking", function()
     local readings = {}
     for i, one in ipairs(requests[1].asks) do readings[i] = one.reading end
     assert.same({ "npm test", "git push", "write log" }, readings)
-    assert.is_truthy(requests[1].proposal:find("allow { write = only \"/workspace/log\" }", 1, true))
+    assert.is_truthy(requests[1].proposal:find("allow { write = only \"/workspace/log\" }", 1,
+      true))
   end)
 end)
 
