@@ -12,12 +12,13 @@ static void run_submit(struct sbx_job *job) {
   sbx_mailbox_lock(op->mailbox);
   bool cancelled = op->cancel_posted;
   sbx_mailbox_unlock(op->mailbox);
-  if (cancelled) {
+  op->started = !cancelled;
+  if (!cancelled)
+    op->cls->start(op);
+  else if (op->cls->skip)
+    op->cls->skip(op);
+  else
     sbx_op_complete(op, SBX_ECANCELLED, NULL);
-    return;
-  }
-  op->started = true;
-  op->cls->start(op);
 }
 
 static void run_cancel(struct sbx_job *job) {
