@@ -272,6 +272,27 @@ expect({ tool = "write_file", path = "src/../.env" }, "deny")
     end
   end)
 
+  it("shows what would not be seen", function()
+    local made = load_text("default \"ask\"")
+    for text, shown in pairs {
+      ["rm \226\128\174x"] = "rm \\xe2\\x80\\xaex", ["rm \27[2Jx"] = "\\e[2Jx",
+      ["rm\194\160x"] = "rm\\xc2\\xa0x", ["\239\187\191rm"] = "\\xef\\xbb\\xbfrm",
+    } do
+      local message = made:judge(call("echo", text)).text
+      assert.is_nil(message:find("[%c\226\239]"), message)
+      assert.is_truthy(message:find(shown, 1, true) or message:find("[2Jx", 1, true), message)
+    end
+  end)
+
+  it("bounds what its examples and alternatives cost the host", function()
+    local _, message = load_text("local many = {} for i = 1, 20 do many[i] = 'a b' .. i end "
+      .. "for i = 1, 200 do deny { exec = { 'x', any(many), any(many) } } end")
+    assert.is_truthy(message:find("more than 50000 patterns", 1, true), message)
+    _, message = load_text("local long = ('ls; '):rep(50000) for i = 1, 10 do "
+      .. "expect(long, 'ask') end")
+    assert.is_truthy(message:find("the examples have more than 262144 bytes", 1, true), message)
+  end)
+
   it("gives the container what it can keep better than a policy", function()
     local made = load_text("container { network = false, memory_mb = 512, readonly_rootfs = true }")
     assert.same({ network = false, limits = { memory_mb = 512 },

@@ -142,6 +142,19 @@ describe("asking", function()
       assert.is_nil((all:authorize(call("python3", "x.py"), state, on_ask(false))))
     end)
 
+    it("a program that is given something to read", function()
+      local given = call("psql", "-h", "db")
+      given.input = "select 1"
+      all:authorize(given, all:session_state(), on_ask("session"))
+      assert.is_nil(requests[1].proposal)
+      local made = load_text("ask { exec = \"psql\" } default { exec = \"allow\" }")
+      local state = made:session_state()
+      made:authorize(call("psql"), state, on_ask("session"))
+      assert.is_truthy(requests[1].proposal)
+      assert.is_nil((made:authorize(call("sh", "-c", "echo 'drop x' | psql"), state,
+        on_ask(false))))
+    end)
+
     it("a word that is not known", function()
       local made = load_text("ask { exec = \"npm\" } allow { exec = \"sh -c\" }")
       made:authorize(call("sh", "-c", "npm $X"), made:session_state(), on_ask("session"))

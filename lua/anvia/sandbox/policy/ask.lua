@@ -46,8 +46,12 @@ local function literal(text)
   return (text:gsub("[*?%[\\]", "\\%0"))
 end
 
+-- What a program reads is as good as an argument, and a grant does not cover it.
+local GIVEN_NOTHING = { none = true, inherit = true }
+
 local function propose_command(command)
   local words = plain_words(command)
+  if command.stdin and not GIVEN_NOTHING[command.stdin] then return nil end
   local role = command.role or "program"
   if not words or not command.name or (role ~= "program" and role ~= "builtin") then return nil end
   if runs_anything(command.name) or command.cwd == nil then return nil end

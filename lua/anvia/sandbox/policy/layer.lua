@@ -12,6 +12,9 @@ local wrapper = require("anvia.sandbox.policy.wrapper")
 
 local layer = {}
 
+-- Alternatives multiply: a short policy could otherwise fill the host's memory.
+local MAX_PATTERNS = 50000
+
 local function keys(set)
   local list = {}
   for key in pairs(set) do list[#list + 1] = key end
@@ -69,7 +72,14 @@ end
 local add = {}
 
 local function add_answer(self, declared, complain)
-  layer.add_rule(self, rule.compile(declared, self.file, complain))
+  if self.patterns > MAX_PATTERNS then return end
+  local made = rule.compile(declared, self.file, complain)
+  for _, clause in ipairs(made.clauses) do self.patterns = self.patterns + #clause.test end
+  if self.patterns > MAX_PATTERNS then
+    complain(declared.line, ("more than %d patterns, counting combinations of alternatives")
+      :format(MAX_PATTERNS))
+  end
+  layer.add_rule(self, made)
 end
 
 add.allow, add.ask, add.deny = add_answer, add_answer, add_answer
@@ -239,7 +249,7 @@ function layer.new(file)
   local made = {
     file = file, rules = {}, exec = {}, clauses = {}, predicates = {}, expectations = {},
     defaults = {}, default_lines = {}, limits = {}, container = {}, described = {}, wrappers = {},
-    programs = {}, box = nil,
+    programs = {}, patterns = 0, box = nil,
   }
   for _, kind in ipairs(language.subjects) do made.clauses[kind] = {} end
   return made
