@@ -53,6 +53,10 @@ struct sbx_lop {
 struct sbx_lop *sbx_lop_new(lua_State *L, sbx_push_result push_result);
 int sbx_lop_submit(lua_State *L, struct sbx_lop *lop); /* returns 1 */
 
+/* The state is being closed: what a finalizer makes now gets no finalizer any
+ * more, so all operations are let go here. */
+void sbx_lop_close_all(lua_State *L);
+
 /* ---- lfield.c: fields of an options table ---- */
 
 /* All raise "option 'name' ..." at the caller of the running C function.

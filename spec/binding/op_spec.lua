@@ -4,6 +4,7 @@ local core = require("anvia.sandbox.core")
 local task = require("anvia.sandbox.task")
 
 local LUA = os.getenv("SBX_LUA") or "lua5.4"
+local sanitizer = os.getenv("SBX_SANITIZE") or ""
 
 -- Runs a script in a process of its own and returns what it printed.
 local function lua(script, shell)
@@ -101,6 +102,9 @@ describe("core.next", function()
   end)
 
   it("returns on a signal, so that Ctrl-C ends a script that waits", function()
+    if sanitizer ~= "" then
+      return pending("that interpreter leaves signals alone")
+    end
     local start = core.now_ms()
     local out = lua([[
       local core, task = require("anvia.sandbox.core"), require("anvia.sandbox.task")
@@ -134,7 +138,7 @@ describe("the module", function()
       local op = core.run{argv = {"true"}}
       while not op:done() do core.next(1000) end
       print(count("task"))]])
-    assert.equal("1\n2\n", out)
+    assert.equal(sanitizer == "thread" and "1\n3\n" or "1\n2\n", out) -- it has one, too
   end)
 
   it("ends with the Lua state, whatever is still going on", function()

@@ -324,6 +324,19 @@ describe("all", function()
   end)
 end)
 
+-- A real loop would poll(); the state of an eventfd can also be read. The thread
+-- sanitizer does not see that libuv closes files, and takes a number that is used
+-- again for a race.
+local function is_readable(fd)
+  if os.getenv("SBX_SANITIZE") == "thread" then
+    return true
+  end
+  local file = io.open("/proc/" .. core.getpid() .. "/fdinfo/" .. fd)
+  local info = file:read("a")
+  file:close()
+  return tonumber(info:match("eventfd%-count:%s*(%x+)"), 16) > 0
+end
+
 describe("a foreign loop", function()
   it("runs tasks by watching the descriptor", function()
     local fd = loop.fd()
@@ -339,10 +352,7 @@ describe("a foreign loop", function()
     assert.is_true(fd > 2)
     local news = 0
     while done < 10 do
-      -- a real loop would poll(fd); read the state of the eventfd instead
-      local info = io.open("/proc/" .. core.getpid() .. "/fdinfo/" .. fd):read("a")
-      local count = tonumber(info:match("eventfd%-count:%s*(%x+)"), 16)
-      if count > 0 then
+      if is_readable(fd) then
         news = news + loop.dispatch()
       end
     end
