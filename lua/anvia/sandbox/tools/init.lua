@@ -96,7 +96,7 @@ end
 --- Builds the tools of a session.
 ---@param session anvia.sandbox.Session
 ---@param options anvia.sandbox.ToolOptions?
----@return anvia.sandbox.Tools? tools
+---@return anvia.sandbox.ToolSet? tools
 ---@return anvia.sandbox.Error? err    options that contradict each other or ask too much
 function tools.build(session, options)
   if type(session) ~= "table"

@@ -82,7 +82,7 @@ end
 
 --- What to do about a port that did not become ready.
 function ports.advise(err, context)
-  if err.code ~= "timeout" and err.code ~= "port" then
+  if (err.code ~= "timeout" and err.code ~= "port") or err.message:find("0.0.0.0", 1, true) then
     return err
   elseif err.message:find("127.0.0.1", 1, true) or err.message:find("loopback", 1, true) then
     return advice.add(err, "Start the server on 0.0.0.0 instead of 127.0.0.1 or localhost.")
