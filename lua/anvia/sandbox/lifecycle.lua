@@ -165,9 +165,12 @@ function Life:forget()
 end
 
 --- The way back of a failed create. What cannot be removed now is removed in the
---- background, for a while.
+--- background, for a while. Behind an engine that is gone nothing new can appear, and
+--- what was there has lost its lease.
 function Life:abandon()
-  if self:destroy(ROLLBACK_MS) then
+  local ok, err = self:destroy(ROLLBACK_MS)
+  if ok or err.code == "docker_unavailable" then
+    living[self] = nil
     return
   end
   task.spawn(function()
@@ -219,7 +222,11 @@ local GONE = { no_container = true, not_running = true }
 function Life:explain(op, failure)
   local result = failure.result
   if failure.code == "docker_command" and result then
-    local err = self.engine:explain(op, result)
+    local text = failure.message
+    if result.exit_code == nil then
+      text = text .. "; it may still be running"
+    end
+    local err = self.engine:explain(op, result, text)
     if GONE[err.reason or ""] then
       err.code = "session_destroyed"
     end
