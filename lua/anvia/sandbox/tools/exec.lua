@@ -141,7 +141,7 @@ end
 ---@param result anvia.sandbox.ExecResult
 function exec.text(result, input, context)
   local parts, notes = { "exit_code: " .. tostring(result.exit_code or "unknown") }, {}
-  if result.signal then
+  if result.signal and not result.timed_out and not result.cancelled then
     parts[#parts + 1] = "signal: " .. result.signal
   end
   if result.timed_out then
