@@ -32,8 +32,8 @@ helper.describe("exec_command on an engine", { helper.BUSYBOX }, function()
   it("stops what takes longer than the maximum, also when no time-out was sent", function()
     local t = tools_of(helper.session(), { exec = { max_timeout_ms = 1000 } })
     local took, text = helper.timed(t.exec_command, { command = "sleep", args = { "5" } })
-    assert.matches("^exit_code: 124\n\ntimed_out: true\n\nnote: Stopped after 1%d%d%d ms", text)
-    assert.is_true(took < 3000)
+    assert.matches("^exit_code: 124\n\ntimed_out: true\n\nnote: Stopped after %d+ ms", text)
+    assert.is_true(took < 4500)
     assert.is_nil((t.exec_command({ command = "sleep", args = { "5" }, timeoutMs = 1001 })))
   end)
 
@@ -196,14 +196,14 @@ helper.describe("a policy on an engine", { helper.BUSYBOX }, function()
   it("counts time across calls", function()
     local t = tools_of(helper.session(), { policy = assert(sandbox.policy.load([[
       default "allow"
-      limit { exec = { total_ms = 1500 } }
+      limit { exec = { total_ms = 4000 } }
     ]], { text = true })) })
     assert.matches("^exit_code: 0", (t.exec_command({ command = "sleep", args = { "1" } })))
-    local took, text = helper.timed(t.exec_command, { command = "sleep", args = { "9" } })
+    local took, text = helper.timed(t.exec_command, { command = "sleep", args = { "99" } })
     assert.matches("timed_out: true", text, 1, true)
-    assert.is_true(took < 3000)
+    assert.is_true(took < 10000)
     local _, err = t.exec_command({ command = "true" })
-    assert.matches("the session may use 1500 ms for exec", err.message, 1, true)
+    assert.matches("the session may use 4000 ms for exec", err.message, 1, true)
   end)
 end)
 

@@ -14,7 +14,7 @@ local policy_links = require("anvia.sandbox.policy_links")
 
 local policy_session = {}
 
--- proxy -> guard: {session, policy, state, shadow, forget, on_ask, limits, written}
+-- proxy -> guard: {session, policy, state, shadow, links, on_ask, limits, written}
 local GUARDS = setmetatable({}, { __mode = "k" })
 
 -- Everything else, such as the engine or the container behind a session, is nil.
@@ -60,8 +60,8 @@ end
 --- The first call is counted; the others are judged on a state of their own.
 local function judge(guard, list)
   local on_ask = ask_once(guard.on_ask)
-  if guard.forget then
-    guard.forget()
+  if guard.links and list[1] then
+    guard.links:prepare(list[1])
   end
   for i, call in ipairs(list) do
     local state = i == 1 and guard.state or guard.shadow
@@ -181,13 +181,19 @@ function mt.__tostring(proxy)
   return "guarded " .. tostring(GUARDS[proxy].session)
 end
 
---- What a policy is told of a session, and a function that forgets the links it saw.
+--- What a policy is told of a session, and the links in it.
 local function facts_of(session)
   while GUARDS[session] do
     session = GUARDS[session].session
   end
-  local links, forget = policy_links.of(session)
-  return { workdir = session.workdir, links = links, env = copy_plain(session._env) }, forget
+  local links = policy_links.new(session)
+  return {
+    workdir = session.workdir,
+    env = copy_plain(session._env),
+    links = links and function(path)
+      return links:of(path)
+    end,
+  }, links
 end
 
 --- A proxy of `session` whose methods ask `policy` first.
@@ -205,14 +211,14 @@ function policy_session.bind(session, policy, options)
     policy = policy,
     state = options.state,
     shadow = nil,
-    forget = nil,
+    links = nil,
     on_ask = options.on_ask,
     limits = options.limits,
     written = {},
   }
   if policy then
     local facts
-    facts, guard.forget = facts_of(session)
+    facts, guard.links = facts_of(session)
     guard.state = guard.state or policy:session_state(facts)
     guard.state.facts = facts
     guard.shadow = policy:session_state(facts)
