@@ -74,11 +74,16 @@ helper.describe("exec_command on an engine", { helper.BUSYBOX }, function()
     local t = tools_of(helper.session({ limits = { pids_limit = 16 } }))
     assert.equal("exit_code: 3\n\nstderr:\nbad", t.exec_command(sh("echo bad >&2; exit 3")))
     assert.matches("^exit_code: 139\n", t.exec_command(sh("kill -SEGV $$")))
-    assert.matches("note: Killed (SIGKILL), and not by a time-out: possibly the sandbox ran out",
+    assert.matches("note: Killed (SIGKILL), but neither by a time-out nor for lack of memory.",
       t.exec_command(sh("kill -KILL $$")), 1, true)
-    assert.matches("note: Possibly the limit of processes in the sandbox was reached.",
-      t.exec_command(sh("i=0; while [ $i -lt 40 ]; do sleep 2 & i=$((i + 1)); done; wait")), 1,
-      true)
+    local many = "i=0; while [ $i -lt 40 ]; do sleep %s & i=$((i + 1)); done; wait"
+    assert.matches("imit of processes in the sandbox was reached. Run fewer at once.",
+      t.exec_command(sh(many:format("1"))), 1, true)
+    sandbox.sleep(1500)
+    -- The children have ended when the command does, so the counters can be read.
+    assert.matches("note: The limit of processes in the sandbox was reached.",
+      t.exec_command(sh("(" .. many:format("0.2") .. "); i=0; while [ $i -lt 1000000 ]; do "
+        .. "i=$((i + 1)); done; exit 2")), 1, true)
     local _, err = t.exec_command({ command = "no-such-program" })
     assert.is_true(errors.is(err, "process"))
     assert.matches("not found", err.message)
@@ -218,6 +223,8 @@ helper.describe("a session limited in memory", { helper.BUSYBOX, helper.DEBIAN }
     local text = t.exec_command({ command = "python3",
       args = { "-c", "x = bytearray(1 << 30)\nprint(len(x))" } })
     assert.matches("^exit_code: 137\n", text)
-    assert.matches("ran out of memory", text, 1, true)
+    assert.matches("note: Killed (SIGKILL) because the sandbox ran out of memory.", text, 1, true)
+    text = t.exec_command(sh("kill -KILL $$"))
+    assert.matches("note: Killed (SIGKILL), but neither by a time-out nor for lack", text, 1, true)
   end)
 end)

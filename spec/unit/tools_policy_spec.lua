@@ -134,6 +134,26 @@ describe("a policy given to the tools", function()
     assert.is_true(try(t.exec_command, { command = "git", args = { "status" } }))
   end)
 
+  it("can refuse each tool by its name", function()
+    local session = fake.new(nil, { published_ports = { fake.port } })
+    local args = {
+      exec_command = { command = "ls" },
+      read_file = { path = "a" },
+      write_file = { path = "a", content = "" },
+      start_process = { command = "ls" },
+      read_process_logs = { processId = "p1" },
+      stop_process = { processId = "p1" },
+      wait_for_port = { containerPort = 8000 },
+    }
+    for _, tool in ipairs(assert(tools.build(session, {
+      allow = tools.NAMES,
+      policy = load([[ default "allow"  deny { tool = "*" } ]]),
+    }))) do
+      assert.is_false(try(tool.call, args[tool.name] or {}), tool.name)
+    end
+    assert.same({}, session.calls)
+  end)
+
   it("can only be tightened by the lists", function()
     local t = build({
       policy = load([[ default "allow"  deny { exec = "ls" } ]]),

@@ -99,6 +99,17 @@ local function lower_timeout(guard, method, args)
   end
 end
 
+--- Judges a call that is no method of a session.
+---@return true? ok
+---@return anvia.sandbox.Error? err
+function policy_session.authorize(proxy, call)
+  local guard = GUARDS[proxy]
+  if not guard.policy then
+    return true
+  end
+  return judge(guard, { call })
+end
+
 local proxies = {}
 
 --- Copies the arguments, limits and judges them. Returns them and their number, or nil, err.

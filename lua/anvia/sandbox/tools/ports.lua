@@ -2,6 +2,7 @@
 --- list_ports and wait_for_port.
 local advice = require("anvia.sandbox.tools.advice")
 local errors = require("anvia.sandbox.errors")
+local policy_session = require("anvia.sandbox.policy_session")
 
 local ports = {}
 
@@ -40,6 +41,10 @@ local function outer(port)
 end
 
 local function list(session)
+  local ok, err = policy_session.authorize(session, { tool = "list_ports", method = "list_ports" })
+  if not ok then
+    return nil, err
+  end
   local lines = {}
   for i, port in ipairs(session.published_ports or {}) do
     lines[i] = inner(port) .. "\t" .. outer(port)
