@@ -2,7 +2,11 @@
 local helper = require("spec.helper")
 local sandbox = require("anvia.sandbox")
 
-helper.describe("tasks", { helper.BUSYBOX, helper.DEBIAN }, function()
+describe("tasks", function()
+  if not helper.engine(helper.BUSYBOX, helper.DEBIAN) then
+    return
+  end
+
   it("run commands of one session at the same time", function()
     local session = helper.session({ image = helper.DEBIAN })
     local fns = {}
@@ -112,7 +116,11 @@ helper.describe("tasks", { helper.BUSYBOX, helper.DEBIAN }, function()
   end)
 end)
 
-helper.describe("Ctrl-C in the terminal", { helper.BUSYBOX }, function()
+describe("Ctrl-C in the terminal", function()
+  if not helper.engine(helper.BUSYBOX) then
+    return
+  end
+
   it("does not reach the clients", function()
     -- The program ignores the signal that its whole group gets, and prints the result.
     local script = helper.script([[

@@ -14,7 +14,11 @@ local function out(session, script)
   return result.stdout
 end
 
-helper.describe("a container", { helper.BUSYBOX }, function()
+describe("a container", function()
+  if not helper.engine(helper.BUSYBOX) then
+    return
+  end
+
   it("is closed by default", function()
     local session = helper.session()
     assert.equal("none [ALL] [no-new-privileges] 512 none true",
@@ -87,53 +91,60 @@ helper.describe("a container", { helper.BUSYBOX }, function()
   end)
 end)
 
-helper.describe("the user of a session", { helper.BUSYBOX, helper.DEBIAN, "anvia-test/user:1" },
-  function()
-    local function check(session, uid)
-      assert.equal(uid .. "\n", out(session, "id -u"))
-      assert.equal("", out(session, "touch a; mkdir d; echo y >>d/w.txt"))
-      assert(session:write_file("d/w.txt", "x"))
-      assert.equal("", out(session, "echo y >>d/w.txt"))
-      assert.equal("xy\n", assert(session:read_file("d/w.txt")))
-      assert.equal(uid .. "\n", out(session, "stat -c %u d/w.txt"))
-    end
+describe("the user of a session", function()
+  if not helper.engine(helper.BUSYBOX, helper.DEBIAN, "anvia-test/user:1") then
+    return
+  end
 
-    for _, readonly in ipairs({ false, true }) do
-      local name = readonly and " with a read-only root" or ""
-      for _, image in ipairs(helper.IMAGES) do
-        it("can write its workspace: " .. image .. name, function()
-          for user, uid in pairs({ ["0"] = 0, ["1000"] = 1000, ["user"] = 1000, ["77:88"] = 77 }) do
-            local session = helper.session({ image = image, user = user,
-              security = { readonly_rootfs = readonly } })
-            check(session, uid)
-            assert.equal("", out(session, "echo x >/tmp/y"))
-            local result = assert(session:exec({ command = "sh", args = { "-c", "echo x >/y" } }))
-            assert.equal(uid ~= 0 or readonly, result.exit_code ~= 0)
-            assert(session:destroy())
-          end
-        end)
-      end
+  local function check(session, uid)
+    assert.equal(uid .. "\n", out(session, "id -u"))
+    assert.equal("", out(session, "touch a; mkdir d; echo y >>d/w.txt"))
+    assert(session:write_file("d/w.txt", "x"))
+    assert.equal("", out(session, "echo y >>d/w.txt"))
+    assert.equal("xy\n", assert(session:read_file("d/w.txt")))
+    assert.equal(uid .. "\n", out(session, "stat -c %u d/w.txt"))
+  end
 
-      it("can be the image's" .. name, function()
-        check(helper.session({ image = "anvia-test/user:1",
-          security = { readonly_rootfs = readonly } }), 1000)
+  for _, readonly in ipairs({ false, true }) do
+    local name = readonly and " with a read-only root" or ""
+    for _, image in ipairs(helper.IMAGES) do
+      it("can write its workspace: " .. image .. name, function()
+        for user, uid in pairs({ ["0"] = 0, ["1000"] = 1000, ["user"] = 1000, ["77:88"] = 77 }) do
+          local session = helper.session({ image = image, user = user,
+            security = { readonly_rootfs = readonly } })
+          check(session, uid)
+          assert.equal("", out(session, "echo x >/tmp/y"))
+          local result = assert(session:exec({ command = "sh", args = { "-c", "echo x >/y" } }))
+          assert.equal(uid ~= 0 or readonly, result.exit_code ~= 0)
+          assert(session:destroy())
+        end
       end)
     end
 
-    it("can write a workspace whose directory the image gives to another", function()
-      -- /home/user belongs to 1000 in the image, and so does a volume made there.
-      check(helper.session({ user = "77", workdir = "/home/user" }), 77)
-      check(helper.session({ image = helper.DEBIAN, workdir = "/home/user" }), 0)
+    it("can be the image's" .. name, function()
+      check(helper.session({ image = "anvia-test/user:1",
+        security = { readonly_rootfs = readonly } }), 1000)
     end)
+  end
 
-    it("may work below a link of the image", function()
-      -- /bin is a link in Debian.
-      local session = helper.session({ image = helper.DEBIAN, workdir = "/bin/work" })
-      check(session, 0)
-    end)
+  it("can write a workspace whose directory the image gives to another", function()
+    -- /home/user belongs to 1000 in the image, and so does a volume made there.
+    check(helper.session({ user = "77", workdir = "/home/user" }), 77)
+    check(helper.session({ image = helper.DEBIAN, workdir = "/home/user" }), 0)
   end)
 
-helper.describe("a persistent workspace", { helper.BUSYBOX }, function()
+  it("may work below a link of the image", function()
+    -- /bin is a link in Debian.
+    local session = helper.session({ image = helper.DEBIAN, workdir = "/bin/work" })
+    check(session, 0)
+  end)
+end)
+
+describe("a persistent workspace", function()
+  if not helper.engine(helper.BUSYBOX) then
+    return
+  end
+
   local sb = sandbox.docker(helper.options())
   local WORKSPACE = { mode = "persistent", id = "anvia-test.A" }
 
@@ -207,7 +218,11 @@ helper.describe("a persistent workspace", { helper.BUSYBOX }, function()
   end)
 end)
 
-helper.describe("a manifest", { helper.BUSYBOX, helper.DEBIAN }, function()
+describe("a manifest", function()
+  if not helper.engine(helper.BUSYBOX, helper.DEBIAN) then
+    return
+  end
+
   for _, image in ipairs(helper.IMAGES) do
     it("is there when the session is: " .. image, function()
       local started = 0
