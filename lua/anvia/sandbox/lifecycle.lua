@@ -154,7 +154,12 @@ function Life:destroy(limit_ms)
   if self.state == "destroyed" then
     return true
   end
-  return self:_start_removal(limit_ms or math.max(MIN_REMOVAL_MS, self.timeout_ms)):join()
+  limit_ms = limit_ms or math.max(MIN_REMOVAL_MS, self.timeout_ms)
+  local ok, err = self:_start_removal(limit_ms):join()
+  if not ok then
+    return nil, err
+  end
+  return true
 end
 
 --- Nobody can use the session any more: it is removed in the background.
