@@ -74,7 +74,7 @@ end
 local function test_command(layer, one, subject, strict)
   local view = view_of(layer, subject)
   if strict then return match.strict(one, view) end
-  return match.exact(one, view, view.name and layer.programs[view.name]) and "yes" or nil
+  return match.exact(one, view) and "yes" or nil
 end
 
 -- Commands by the list of those that read them: all of one stage of a pipeline share it.

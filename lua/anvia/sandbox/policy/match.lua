@@ -29,11 +29,13 @@ end
 function match.view(command, programs)
   local first = command.argv[1]
   local name = command.name and match.fold(command.name) or nil
+  local description = name and programs[name]
   return {
     name = name,
+    description = description,
     written = type(first) == "string" and first or nil,
     path = command.file or command.path,
-    items = argv.items(command.argv, name and programs[name]),
+    items = argv.items(command.argv, description),
   }
 end
 
@@ -65,8 +67,18 @@ local function abbreviates_same(item, text)
   return false
 end
 
+-- For the strict answers an option and its value are one, however they are written: -XPOST and
+-- -X POST, --request=POST and --request POST.
+local function fits_with_value(matcher, item)
+  if not item.next then return false end
+  if item.text ~= item.option then return false end
+  return glob.test(matcher, item.option .. "=" .. item.next)
+    or (#item.option == 2 and glob.test(matcher, item.option .. item.next))
+end
+
 local function option_fits(matcher, item, strict)
   if glob.test(matcher, item.option) or glob.test(matcher, item.text) then return true end
+  if strict and fits_with_value(matcher, item) then return true end
   local text = matcher.literal
   if not text then return false end
   local options = item.options
@@ -80,15 +92,42 @@ end
 local function names(matchers, item, strict)
   for _, matcher in ipairs(matchers) do
     if option_fits(matcher, item, strict) then return true end
+    for _, letter in ipairs(strict and matcher.cluster or {}) do
+      if option_fits(letter, item, strict) then return true end
+    end
   end
   return false
 end
 
-local function find_option(matchers, items, strict)
+local function find_one(matcher, items, strict)
   local maybe = nil
   for _, item in ipairs(items) do
-    if item.option and names(matchers, item, strict) then return "yes" end
+    if item.option and option_fits(matcher, item, strict) then return "yes" end
     if item.dynamic and (item.option_possible or item.dashed) then maybe = "maybe" end
+  end
+  return maybe
+end
+
+-- `-rf` is -r and -f, wherever they stand.
+local function find_cluster(letters, items)
+  local answer = "yes"
+  for _, letter in ipairs(letters) do
+    local found = find_one(letter, items, true)
+    if not found then return nil end
+    if found == "maybe" then answer = "maybe" end
+  end
+  return answer
+end
+
+local function find_option(matchers, items)
+  local maybe = nil
+  for _, matcher in ipairs(matchers) do
+    local found = find_one(matcher, items, true)
+    if found ~= "yes" and matcher.cluster then
+      found = find_cluster(matcher.cluster, items) or found
+    end
+    if found == "yes" then return found end
+    maybe = maybe or found
   end
   return maybe
 end
@@ -100,6 +139,21 @@ local function could_be(matchers, word)
   local cover = glob.token(word.pattern or "*") or glob.token("*")
   for _, matcher in ipairs(matchers) do
     if not matcher.literal or glob.test(cover, matcher.literal) then return true end
+  end
+  return false
+end
+
+-- Whether an operand is what the matchers want; for a sub-command also by another of its names.
+local function names_operand(matchers, item, description, strict)
+  if test_any(matchers, item.operand) then return true end
+  if not item.command or not description then return false end
+  for _, matcher in ipairs(matchers) do
+    local wanted = matcher.literal
+    if wanted and (description.commands[wanted] or wanted) == item.command then return true end
+    if wanted and strict and description.abbreviates and #item.operand > 2
+      and wanted:sub(1, #item.operand) == item.operand then
+      return true
+    end
   end
   return false
 end
@@ -134,7 +188,7 @@ function walk(state, w, i)
   if item.dynamic then
     found = walk_dynamic(state, w, i)
   else
-    found = test_any(wanted, item.operand) and walk(state, w + 1, i + 1)
+    found = names_operand(wanted, item, state.description, true) and walk(state, w + 1, i + 1)
     if not found and item.maybe then found = walk(state, w, i + 1) end
   end
   if not found then state.failed[key] = true end
@@ -187,22 +241,33 @@ local function program_strict(pattern, view)
   return false
 end
 
---- -> "yes" | "maybe" | nil
-function match.strict(pattern, view)
-  if not program_strict(pattern, view) then return nil end
+local function strict(pattern, view)
   local answer = "yes"
   for _, matchers in ipairs(pattern.options) do
-    local found = find_option(matchers, view.items, true)
+    local found = find_option(matchers, view.items)
     if not found then return nil end
     if found == "maybe" then answer = "maybe" end
   end
   if #pattern.words > 0 then
-    local found = walk({ words = pattern.words, items = view.items, failed = {} }, 1, 1)
+    local found = walk({ words = pattern.words, items = view.items, failed = {},
+      description = view.description }, 1, 1)
     if not found then return nil end
     if found == "maybe" then answer = "maybe" end
   end
   if pattern.only and not nothing_more(pattern, view) then return nil end
   return answer
+end
+
+--- -> "yes" | "maybe" | nil
+function match.strict(pattern, view)
+  if not program_strict(pattern, view) then return nil end
+  local best = strict(pattern, view)
+  for _, joined in ipairs(best ~= "yes" and pattern.joined or {}) do
+    local found = strict(joined, view)
+    if found == "yes" then return found end
+    best = best or found
+  end
+  return best
 end
 
 -- ---- exact ----
@@ -244,7 +309,7 @@ local function risky(item)
 end
 
 -- -> the number of pattern words matched so far, or nil when the pattern cannot hold
-local function exact_item(pattern, item, matched, seen, has_risky)
+local function exact_item(pattern, item, matched, seen, description)
   local wanted = pattern.words[matched + 1]
   if item.option then
     if named_by(pattern, item, seen) then return matched end
@@ -252,23 +317,24 @@ local function exact_item(pattern, item, matched, seen, has_risky)
     return matched
   elseif item.dynamic then
     local option = item.option_possible or item.dashed
-    if has_risky and option then return nil end
+    if option and description and description.has_risky then return nil end
     if not wanted then return not pattern.only and matched or nil end
     return wanted[1].text == "*" and item.dynamic.single and not option and matched + 1 or nil
   elseif wanted then
-    if item.maybe then return nil end
-    return test_any(wanted, item.operand) and matched + 1 or nil
+    if names_operand(wanted, item, description, false) then
+      return (item.skip or not item.maybe) and matched + 1 or nil
+    end
+    return item.skip and matched or nil
   end
   return not pattern.only and matched or nil
 end
 
---- -> true | false. `description` is the program's, if there is one.
-function match.exact(pattern, view, description)
+--- -> true | false
+function match.exact(pattern, view)
   if not program_exact(pattern, view) then return false end
-  local has_risky = description and (description.before.has_risky or description.after.has_risky)
   local matched, seen = 0, {}
   for _, item in ipairs(view.items) do
-    matched = exact_item(pattern, item, matched, seen, has_risky)
+    matched = exact_item(pattern, item, matched, seen, view.description)
     if not matched then return false end
   end
   for i = 1, #pattern.options do
