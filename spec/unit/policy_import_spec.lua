@@ -69,12 +69,12 @@ describe("import", function()
 
   it("makes a refusal wider rather than narrower", function()
     local made, err, imported = policy.import({ deny = { "Bash(git * --force)", "Bash(rm -rf *)" },
-      allow = { "Bash(git log * main)" } })
+      allow = { "Bash(cargo run * main)" } })
     assert.is_nil(err)
     assert.equal(1, #imported.notes)
     assert.equal("deny", made:judge(call("git", "push", "origin", "--force")).answer)
     assert.equal("deny", made:judge(call("rm", "-r", "-f", "x")).answer)
-    assert.equal("ask", made:judge(call("git", "log", "a", "b", "main")).answer)
+    assert.equal("ask", made:judge(call("cargo", "run", "a", "b", "main")).answer)
   end)
 
   it("gives a text that loads to the same", function()
