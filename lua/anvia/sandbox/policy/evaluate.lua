@@ -273,8 +273,9 @@ local function by_layer(layer, subject, ctx)
   if subject.inert then return nil end
   local answer, line = layers.default_of(layer, default_kind(subject))
   if not answer then return nil end
+  local kind = default_kind(subject)
   return { answer = answer, subject = subject, by = "default", file = layer.file, line = line,
-    kind = default_kind(subject) }
+    kind = kind, because = answer ~= "allow" and layer.reasons[kind] or nil }
 end
 
 --- The answer of all layers about one subject.

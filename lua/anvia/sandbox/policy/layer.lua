@@ -250,7 +250,7 @@ function layer.new(file)
   local made = {
     file = file, rules = {}, exec = {}, clauses = {}, predicates = {}, expectations = {},
     defaults = {}, default_lines = {}, limits = {}, container = {}, described = {}, wrappers = {},
-    programs = {}, patterns = 0, box = nil,
+    programs = {}, patterns = 0, box = nil, reasons = {},
   }
   for _, kind in ipairs(language.subjects) do made.clauses[kind] = {} end
   return made
