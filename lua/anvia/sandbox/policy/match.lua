@@ -11,6 +11,7 @@
 
 local argv = require("anvia.sandbox.policy.argv")
 local glob = require("anvia.sandbox.policy.glob")
+local options = require("anvia.sandbox.policy.match_option")
 
 local match = {}
 
@@ -44,92 +45,6 @@ local function test_any(matchers, text)
     if glob.test(matcher, text) then return true end
   end
   return false
-end
-
--- ---- options ----
-
-local function same(options, a, b)
-  return a == b or (options.same[a] ~= nil and options.same[a] == options.same[b])
-end
-
-local function abbreviates(item, text)
-  return item.option:find("^%-%-.") and not item.known and #item.option < #text
-    and text:sub(1, #item.option) == item.option
-end
-
--- `--rec` for -r, which is --recursive
-local function abbreviates_same(item, text)
-  local same_options = item.options and item.options.same or {}
-  local canonical = same_options[text]
-  for name, other in pairs(canonical and same_options or {}) do
-    if other == canonical and abbreviates(item, name) then return true end
-  end
-  return false
-end
-
--- For the strict answers an option and its value are one, however they are written: -XPOST and
--- -X POST, --request=POST and --request POST.
-local function fits_with_value(matcher, item)
-  if not item.next then return false end
-  if item.text ~= item.option then return false end
-  return glob.test(matcher, item.option .. "=" .. item.next)
-    or (#item.option == 2 and glob.test(matcher, item.option .. item.next))
-end
-
-local function option_fits(matcher, item, strict)
-  if glob.test(matcher, item.option) or glob.test(matcher, item.text) then return true end
-  if strict and fits_with_value(matcher, item) then return true end
-  local text = matcher.literal
-  if not text then return false end
-  local options = item.options
-  if options and same(options, item.option, text) then return true end
-  for _, letter in ipairs(item.letters or {}) do
-    if letter == text or (options and same(options, letter, text)) then return true end
-  end
-  return strict and (abbreviates(item, text) or abbreviates_same(item, text)) or false
-end
-
-local function names(matchers, item, strict)
-  for _, matcher in ipairs(matchers) do
-    if option_fits(matcher, item, strict) then return true end
-    for _, letter in ipairs(strict and matcher.cluster or {}) do
-      if option_fits(letter, item, strict) then return true end
-    end
-  end
-  return false
-end
-
-local function find_one(matcher, items, strict)
-  local maybe = nil
-  for _, item in ipairs(items) do
-    if item.option and option_fits(matcher, item, strict) then return "yes" end
-    if item.dynamic and (item.option_possible or item.dashed) then maybe = "maybe" end
-  end
-  return maybe
-end
-
--- `-rf` is -r and -f, wherever they stand.
-local function find_cluster(letters, items)
-  local answer = "yes"
-  for _, letter in ipairs(letters) do
-    local found = find_one(letter, items, true)
-    if not found then return nil end
-    if found == "maybe" then answer = "maybe" end
-  end
-  return answer
-end
-
-local function find_option(matchers, items)
-  local maybe = nil
-  for _, matcher in ipairs(matchers) do
-    local found = find_one(matcher, items, true)
-    if found ~= "yes" and matcher.cluster then
-      found = find_cluster(matcher.cluster, items) or found
-    end
-    if found == "yes" then return found end
-    maybe = maybe or found
-  end
-  return maybe
 end
 
 -- ---- strict ----
@@ -202,7 +117,7 @@ local function nothing_more(pattern, view)
     if item.option then
       local named = false
       for _, matchers in ipairs(pattern.options) do
-        named = named or names(matchers, item, true)
+        named = named or options.names(matchers, item, true)
       end
       if not named then return false end
     else
@@ -244,7 +159,7 @@ end
 local function strict(pattern, view)
   local answer = "yes"
   for _, matchers in ipairs(pattern.options) do
-    local found = find_option(matchers, view.items)
+    local found = options.find(matchers, view.items)
     if not found then return nil end
     if found == "maybe" then answer = "maybe" end
   end
@@ -287,7 +202,7 @@ end
 local function named_by(pattern, item, seen)
   local named = false
   for i, matchers in ipairs(pattern.options) do
-    if names(matchers, item, false) then
+    if options.names(matchers, item, false) then
       named = true
       seen[i] = true
     end
@@ -295,25 +210,12 @@ local function named_by(pattern, item, seen)
   return named
 end
 
-local function risky(item)
-  local options = item.options
-  if not options or not options.has_risky then return false end
-  if options.risky[item.option] then return true end
-  for name in pairs(options.risky) do
-    if abbreviates(item, name) then return true end
-  end
-  for _, letter in ipairs(item.letters or {}) do
-    if options.risky[letter] then return true end
-  end
-  return false
-end
-
 -- -> the number of pattern words matched so far, or nil when the pattern cannot hold
 local function exact_item(pattern, item, matched, seen, description)
   local wanted = pattern.words[matched + 1]
   if item.option then
     if named_by(pattern, item, seen) then return matched end
-    if pattern.only or risky(item) or (wanted and not item.known) then return nil end
+    if pattern.only or options.risky(item) or (wanted and not item.known) then return nil end
     return matched
   elseif item.dynamic then
     local option = item.option_possible or item.dashed
