@@ -158,6 +158,17 @@ local CASES = {
   { { "docker", "run", "-v", "/:*" }, "docker run -v /:/host x", "yes", false },
   { { "docker", "run", "-v/:*" }, "docker run -v /:/host x", "yes", false },
   { { "docker", "run", "--volume=/:*" }, "docker run --volume /:/host x", "yes", false },
+  -- what may not be the option at all is none to an allow or an exception
+  { { "git", "push", "--dry-run" }, "git push --dry-run x", "yes", true },
+  { { "git", "push", "--dry-run" }, "git push -v --dry-run x", "yes", true },
+  { { "git", "push", "--dry-run" }, "git push -o --dry-run x", "yes", false },
+  { { "git", "push", "--dry-run" }, "git push -o x --dry-run", "yes", true },
+  { { "git", "push", "--dry-run" }, "git push --dry-run --no-dry-run", "yes", false },
+  { { "git", "push", "--dry-run" }, "git push --dry-run=false", "yes", false },
+  { { "git", "push", "--dry-run" }, "git push --dry-run=", "yes", false },
+  { { "foo", "-n" }, "foo -n x", "yes", true }, { { "foo", "-n" }, "foo -on x", "yes", false },
+  { { "foo", "-n" }, "foo -n $X", "yes", false }, { { "foo", "-n" }, "foo -n x$X", "yes", true },
+  { { "foo", "-n" }, "foo -n -- $X", "yes", true },
   -- other names of sub-commands
   { "npm install", "npm i x", "yes", true }, { "npm install", "npm add x", "yes", true },
   { "npm i", "npm install x", "yes", true }, { "npm publish", "npm publ", "yes", false },

@@ -4,7 +4,8 @@
 -- Each item is one of
 --   { operand = text, maybe = true? }   `maybe`: could also be the value of the option before it,
 --                                       or is a word that may be left out (skip)
---   { option = "--force", letters = {"-a", "-b"}?, known = bool, after = bool, text = word }
+--   { option = "--force", letters = {"-a", "-b"}?, known = bool, after = bool, text = word,
+--     maybe = true? }
 --   { dynamic = word, option_possible = bool }
 -- `known` options are described, so it is certain what they take; `next` is the word behind them;
 -- `after` ones stand behind the first operand, which has its `command`: the name that all its
@@ -89,6 +90,7 @@ function argv.items(words, description)
     elseif not operands_only and word:find("^%-.") then
       local item, takes = option_item(word, options)
       item.options = options
+      item.maybe = open or nil
       item.next = type(words[i + 1]) == "string" and words[i + 1] or nil
       add(items, item, after)
       if takes then i = i + 1 end

@@ -199,10 +199,12 @@ local function program_exact(pattern, view)
   return false
 end
 
+-- Notes which options of the pattern the item is. Not one that may be the value of an unknown
+-- option before it: git push -o --dry-run.
 local function named_by(pattern, item, seen)
   local named = false
   for i, matchers in ipairs(pattern.options) do
-    if options.names(matchers, item, false) then
+    if not item.maybe and options.names(matchers, item, false) then
       named = true
       seen[i] = true
     end
@@ -210,16 +212,25 @@ local function named_by(pattern, item, seen)
   return named
 end
 
+local function takes_back(pattern, item)
+  for _, matchers in ipairs(pattern.options) do
+    if options.takes_back(matchers, item) then return true end
+  end
+  return false
+end
+
 -- -> the number of pattern words matched so far, or nil when the pattern cannot hold
 local function exact_item(pattern, item, matched, seen, description)
   local wanted = pattern.words[matched + 1]
   if item.option then
+    if takes_back(pattern, item) then return nil end
     if named_by(pattern, item, seen) then return matched end
     if pattern.only or options.risky(item) or (wanted and not item.known) then return nil end
     return matched
   elseif item.dynamic then
     local option = item.option_possible or item.dashed
-    if option and description and description.has_risky then return nil end
+    local decides = #pattern.options > 0 or (description and description.has_risky)
+    if option and decides then return nil end
     if not wanted then return not pattern.only and matched or nil end
     return wanted[1].text == "*" and item.dynamic.single and not option and matched + 1 or nil
   elseif wanted then

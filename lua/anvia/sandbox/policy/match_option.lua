@@ -33,14 +33,23 @@ local function fits_with_value(matcher, item)
     or (#item.option == 2 and glob.test(matcher, item.option .. item.next))
 end
 
+local NO = { ["false"] = true, no = true, off = true, never = true, none = true, ["0"] = true,
+  [""] = true }
+
+-- `--dry-run=false` is no --dry-run to whoever has to be certain.
+local function switched_off(item)
+  return NO[(item.text:match("=(.*)$") or "yes"):lower()] == true
+end
+
 local function option_fits(matcher, item, strict)
-  if glob.test(matcher, item.option) or glob.test(matcher, item.text) then return true end
+  if glob.test(matcher, item.text) then return true end
+  if glob.test(matcher, item.option) then return strict or not switched_off(item) end
   if strict and fits_with_value(matcher, item) then return true end
   local text = matcher.literal
   if not text then return false end
   local described = item.options
   if described and same(described, item.option, text) then return true end
-  for _, letter in ipairs(item.letters or {}) do
+  for _, letter in ipairs((strict or item.known) and item.letters or {}) do
     if letter == text or (described and same(described, letter, text)) then return true end
   end
   return strict and (abbreviates(item, text) or abbreviates_same(item, text)) or false
@@ -89,6 +98,15 @@ function options.find(matchers, items)
     maybe = maybe or found
   end
   return maybe
+end
+
+--- Whether the item takes back one of the options: --no-dry-run behind --dry-run.
+function options.takes_back(matchers, item)
+  local name = item.option:match("^%-%-no%-(.+)$")
+  for _, matcher in ipairs(name and matchers or {}) do
+    if matcher.literal == "--" .. name then return true end
+  end
+  return false
 end
 
 --- Whether the item makes its program run or overwrite something else.

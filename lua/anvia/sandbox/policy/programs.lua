@@ -34,6 +34,9 @@ programs.builtin = {
     risky_options = { "-c", "--config-env", "--exec-path", "--git-dir", "--work-tree" },
     same_options = { { "-f", "--force" }, { "-d", "--delete" } },
     after = {
+      options = { "-v", "--verbose", "-q", "--quiet", "-f", "--force", "--dry-run", "-u",
+        "--set-upstream", "--tags", "--all", "--no-verify", "--hard", "--soft", "--amend", "--stat",
+        "--oneline", "--cached", "--staged", "--name-only" },
       risky_options = { "--output", "--ext-diff", "--textconv", "--open-files-in-pager",
         "--upload-pack", "--receive-pack", "--exec", "--template", "--extcmd", "--tool",
         "--show-signature", "--config", "--config-env" },
@@ -159,13 +162,37 @@ programs.builtin = {
   },
   sort = { risky_options = { "-o", "--output", "--compress-program", "-T" } },
   rg = { risky_options = { "--pre", "--search-zip", "-z" } },
-  rm = { same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } } },
-  chmod = { same_options = { { "-R", "--recursive" } } },
-  chown = { same_options = { { "-R", "--recursive" } } },
-  cp = { same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } } },
+  rm = {
+    options = { "-r", "-R", "--recursive", "-f", "--force", "-i", "-I", "-d", "--dir", "-v",
+      "--verbose", "--one-file-system", "--no-preserve-root" },
+    same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } },
+  },
+  bash = {
+    options = { "-c", "-l", "-e", "-u", "-x", "-v", "-n", "-f", "-i", "-s", "-a", "-b", "-h", "-m",
+      "-p", "-B", "-C", "-E", "-H", "-P", "-T", "--login", "--norc", "--noprofile", "--posix" },
+    options_with_value = { "-o", "-O", "+o", "+O", "--rcfile", "--init-file" },
+    risky_options = { "--rcfile", "--init-file" },
+  },
+  ls = { options = { "-l", "-a", "-A", "-h", "-1", "-R", "-t", "-S", "-r", "-d", "-F", "-i" } },
+  chmod = {
+    options = { "-R", "--recursive", "-v", "--verbose", "-c", "-f" },
+    same_options = { { "-R", "--recursive" } },
+  },
+  chown = {
+    options = { "-R", "--recursive", "-v", "--verbose", "-c", "-f", "-h", "-H", "-L", "-P" },
+    same_options = { { "-R", "--recursive" } },
+  },
+  cp = {
+    options = { "-r", "-R", "--recursive", "-f", "--force", "-a", "-p", "-n", "-i", "-v", "-u",
+      "-d", "-l", "-s", "-L", "-P", "-H", "-x" },
+    same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } },
+  },
 }
 
 programs.builtin["apt-get"] = programs.builtin.apt
+for _, shell in ipairs { "sh", "dash", "ash", "zsh", "ksh" } do
+  programs.builtin[shell] = programs.builtin.bash
+end
 programs.builtin.pip3 = programs.builtin.pip
 programs.builtin.pnpm = programs.builtin.npm
 programs.builtin.yarn = programs.builtin.npm
