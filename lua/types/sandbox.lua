@@ -89,6 +89,8 @@
 ---@field workspace anvia.sandbox.Workspace? [the sandbox's]
 ---@field metadata table<string, string>?    kept as labels
 ---@field manifest anvia.sandbox.Manifest?
+---@field policy anvia.sandbox.Policy?      every method asks it first; there is no way around
+---@field on_ask (fun(request: anvia.sandbox.PolicyRequest): "once"|"session"|boolean|nil)?
 
 ---@class anvia.sandbox.Manifest
 ---@field files table<string, string|{content: string, mode: string?}>?

@@ -2,7 +2,7 @@
 --- list_ports and wait_for_port.
 local advice = require("anvia.sandbox.tools.advice")
 local errors = require("anvia.sandbox.errors")
-local policy_session = require("anvia.sandbox.policy_session")
+local guard = require("anvia.sandbox.guard")
 
 local ports = {}
 
@@ -41,7 +41,7 @@ local function outer(port)
 end
 
 local function list(session)
-  local ok, err = policy_session.authorize(session, { tool = "list_ports", method = "list_ports" })
+  local ok, err = guard.authorize(session, { tool = "list_ports", method = "list_ports" })
   if not ok then
     return nil, err
   end

@@ -2,17 +2,17 @@
 --- A session that asks a policy first.
 ---
 --- `bind` returns a proxy with the methods and the public fields of a session. Each method is
---- classified in policy_calls.lua; one that is not is refused, so a new one cannot open a way
+--- classified in guard/calls.lua; one that is not is refused, so a new one cannot open a way
 --- around. The session itself cannot be reached through the proxy.
 ---
 --- What is judged is a copy of the arguments, and the copy is what runs.
-local calls = require("anvia.sandbox.policy_calls")
+local calls = require("anvia.sandbox.guard.calls")
 local caps = require("anvia.sandbox.tools.caps")
 local errors = require("anvia.sandbox.errors")
-local meter = require("anvia.sandbox.policy_meter")
-local policy_links = require("anvia.sandbox.policy_links")
+local meter = require("anvia.sandbox.guard.meter")
+local link_reader = require("anvia.sandbox.guard.links")
 
-local policy_session = {}
+local guards = {}
 
 -- proxy -> guard: {session, policy, state, shadow, links, on_ask, limits, written}
 local GUARDS = setmetatable({}, { __mode = "k" })
@@ -38,7 +38,7 @@ local function copy_plain(value)
 end
 
 --- Whether a method of a session is known here; a spec asks for all of them.
-function policy_session.is_classified(method)
+function guards.is_classified(method)
   return calls.METHODS[method] ~= nil
 end
 
@@ -102,7 +102,7 @@ end
 --- Judges a call that is no method of a session.
 ---@return true? ok
 ---@return anvia.sandbox.Error? err
-function policy_session.authorize(proxy, call)
+function guards.authorize(proxy, call)
   local guard = GUARDS[proxy]
   if not guard.policy then
     return true
@@ -197,7 +197,7 @@ local function facts_of(session)
   while GUARDS[session] do
     session = GUARDS[session].session
   end
-  local links = policy_links.new(session)
+  local links = link_reader.new(session)
   return {
     workdir = session.workdir,
     env = copy_plain(session._env),
@@ -215,7 +215,7 @@ end
 ---@param policy anvia.sandbox.Policy?   nil: only the limits hold
 ---@param options {on_ask: function?, state: table?, limits: anvia.sandbox.tools.Limits?}?
 ---@return anvia.sandbox.Session
-function policy_session.bind(session, policy, options)
+function guards.bind(session, policy, options)
   options = options or {}
   local guard = {
     session = session,
@@ -240,4 +240,4 @@ function policy_session.bind(session, policy, options)
   return proxy
 end
 
-return policy_session
+return guards

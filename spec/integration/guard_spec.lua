@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: MIT
 local errors = require("anvia.sandbox.errors")
 local helper = require("spec.helper")
-local policy_session = require("anvia.sandbox.policy_session")
+local guard = require("anvia.sandbox.guard")
 local sandbox = require("anvia.sandbox")
 
 local POLICY = [[
@@ -19,7 +19,7 @@ local function bind(options)
     ["keep"] = "x",
   } } })
   local policy = assert(sandbox.policy.load(POLICY, { text = true }))
-  return policy_session.bind(session, policy, options), session
+  return guard.bind(session, policy, options), session
 end
 
 local function refused(result, err)
@@ -48,6 +48,25 @@ helper.describe("a session on an engine, behind a policy", { helper.BUSYBOX }, f
     assert.is_true(guarded:touch())
     assert.is_true(guarded:destroy())
     assert.equal("session_destroyed", select(2, guarded:exec({ command = "ls" })).code)
+  end)
+
+  it("is what create_session returns when it is given a policy", function()
+    local asked = {}
+    local policy = assert(sandbox.policy.load(POLICY .. 'ask { exec = "true" }', { text = true }))
+    local session = helper.session(nil, {
+      policy = policy,
+      on_ask = function(request)
+        asked[#asked + 1] = request.text
+        return "once"
+      end,
+    })
+    refused(session:exec({ command = "rm", args = { "x" } }))
+    assert.equal(0, assert(session:exec({ command = "true" })).exit_code)
+    assert.equal(1, #asked)
+    assert.is_nil(session._core)
+    assert.has_error(function()
+      helper.session(nil, { policy = "allow everything" })
+    end)
   end)
 
   it("refuses what is not, on every path", function()

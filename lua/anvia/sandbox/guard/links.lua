@@ -8,7 +8,7 @@ local common = require("anvia.sandbox.files.scripts.common")
 local paths = require("anvia.sandbox.policy.readings_paths")
 local run = require("anvia.sandbox.files.run")
 
-local policy_links = {}
+local links = {}
 
 local unpack = table.unpack or _G.unpack
 
@@ -198,7 +198,7 @@ end
 --- Links as a session shows them: `prepare(call)` before a call is judged, then `of(path)` -> the
 --- path it leads to, or nil when that is the same. Nil for a session that cannot run commands of
 --- the library's own.
-function policy_links.new(session)
+function links.new(session)
   if type(session._internal_exec) ~= "function" then
     return nil
   end
@@ -211,4 +211,4 @@ function policy_links.new(session)
   }, Links)
 end
 
-return policy_links
+return links

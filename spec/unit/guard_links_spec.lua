@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Where links lead, seen by each shell of this machine in a temporary directory.
-local policy_links = require("anvia.sandbox.policy_links")
+local link_reader = require("anvia.sandbox.guard.links")
 local shell_session = require("spec.support.shell_session")
 
 local function capture(line)
@@ -28,7 +28,7 @@ for _, shell in ipairs({ "dash", "bash --posix", "busybox sh" }) do
       base = capture("mktemp -d")
       assert(os.execute(TREE:format(base)))
       session = shell_session.new({ workdir = base, shell = shell })
-      links = policy_links.new(session)
+      links = link_reader.new(session)
       links:prepare({})
     end)
 
@@ -112,6 +112,6 @@ end
 
 describe("a session that runs no commands of the library", function()
   it("shows no links", function()
-    assert.is_nil(policy_links.new({ workdir = "/workspace" }))
+    assert.is_nil(link_reader.new({ workdir = "/workspace" }))
   end)
 end)
