@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- tsan: yes
 local helper = require("spec.helper")
 local sandbox = require("anvia.sandbox")
 
@@ -47,12 +48,12 @@ describe("tasks", function()
   it("start, read, cancel and stop in any order", function()
     local session = helper.session({ limits = { max_processes = 40 } })
     local fns = {}
-    for i = 1, 16 do
+    for i = 1, 32 do
       fns[i] = function()
         if i % 4 == 0 then
           local token = sandbox.cancel_token()
           sandbox.spawn(function()
-            sandbox.sleep(50 * i)
+            sandbox.sleep(30 * i)
             token:cancel()
           end)
           local opts = { command = "sleep", args = { "60" }, cancel = token }
@@ -73,7 +74,7 @@ describe("tasks", function()
     end
     local results, errs = sandbox.all(fns)
     assert.is_nil(errs)
-    for i = 1, 16 do
+    for i = 1, 32 do
       assert.is_true(results[i])
     end
     assert.equal(0, helper.count(session, "^[y]es"))

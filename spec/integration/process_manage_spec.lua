@@ -194,26 +194,29 @@ describe("a managed process that left its group", function()
 end)
 
 describe("a managed process of another user", function()
-  if not helper.engine("anvia-test/setuid:1") then
+  local IMAGE = "anvia-test/setuid:1"
+  if not helper.engine(IMAGE) then
     return
   end
 
-  it("is never called stopped while it is alive", function()
-    local session = helper.session({
-      image = "anvia-test/setuid:1",
-      user = "1000:1000",
-      security = { no_new_privileges = false, drop_capabilities = {} },
-    })
-    local info = assert(session:start_process({ command = "rootsleep", args = { "600" } }))
-    sandbox.sleep(300)
-    local stopped, err = session:stop_process(info.id, { grace_period_ms = 500 })
-    local alive = outside.sh("docker exec -u 0 anvia-sandbox-" .. session.id
-      .. " sh -c 'ps | grep -c \"[r]ootsleep\"'"):match("%d+")
-    if stopped then
-      assert.equal("stopped", stopped.status)
-      assert.equal("0", alive)
-    else
-      assert.equal("process", err.code)
-    end
-  end)
+  for name, dropped in pairs({ ["nothing"] = {}, ["CAP_KILL"] = { "KILL" } }) do
+    it("is not called stopped while it is alive, with " .. name .. " dropped", function()
+      local session = helper.session({
+        image = IMAGE,
+        user = "1000:1000",
+        security = { no_new_privileges = false, drop_capabilities = dropped },
+      })
+      local info = assert(session:start_process({ command = "rootsleep", args = { "600" } }))
+      sandbox.sleep(300)
+      local stopped, err = session:stop_process(info.id, { grace_period_ms = 500 })
+      local alive = outside.sh("docker exec -u 0 anvia-sandbox-" .. session.id
+        .. " sh -c 'ps | grep -c \"[r]ootsleep\"'"):match("%d+")
+      if stopped then
+        assert.equal("stopped", stopped.status)
+        assert.equal("0", alive)
+      else
+        assert.equal("process", err.code)
+      end
+    end)
+  end
 end)
