@@ -131,6 +131,7 @@ function Op:cancel() end
 ---@field exec anvia.sandbox.core.Request runs the script as the session's user
 ---@field root_exec anvia.sandbox.core.Request? the same as uid 0
 ---@field agent anvia.sandbox.core.Request? runs the control script as uid 0
+---@field remove anvia.sandbox.core.Request? for a container that outlives its lease
 ---@field workdir string
 ---@field ttl_ms integer? [none]
 ---@field idle_timeout_ms integer? [none]
