@@ -222,6 +222,8 @@ end
 
 -- What the client of a command said means that the container is gone.
 local GONE = { no_container = true, not_running = true }
+-- Else it may be about to: a command's client can see the end before the lease does.
+local SETTLE_MS = 300
 
 --- The error for the caller of `op`, from what the core says about its failure.
 function Life:explain(op, failure)
@@ -234,6 +236,9 @@ function Life:explain(op, failure)
     local err = self.engine:explain(op, result, text)
     if GONE[err.reason or ""] then
       err.code = "session_destroyed"
+    elseif err.code == "docker_command" and task.await(self.core:wait_closed(SETTLE_MS)) then
+      err.code = "session_destroyed"
+      err.message = "the session's container is not running any more: " .. err.message
     end
     return err
   end
