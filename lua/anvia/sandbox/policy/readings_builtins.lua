@@ -5,6 +5,10 @@ local state = require("anvia.sandbox.policy.shell.state")
 local paths = require("anvia.sandbox.policy.readings_paths")
 local dialect = require("anvia.sandbox.policy.shell.dialect")
 
+--- More places than this are as good as not known.
+local MAX_DIRECTORIES = 4
+local MAX_PATH = 4096
+
 local builtins = {}
 
 local function set(names)
@@ -26,9 +30,6 @@ local OTHER = set([[kill enable bind complete compopt fc history suspend coproc 
 --- They run text.
 local RUNS = set([[eval trap . source compgen]])
 
---- They set the variables that their arguments name.
-local SETS = set([[read mapfile readarray getopts let wait]])
-
 function builtins.is_builtin(name)
   return INERT[name] or OTHER[name] or RUNS[name] or false
 end
@@ -42,6 +43,10 @@ function builtins.runs(name)
 end
 
 local open = {}
+
+for name, handler in pairs(require("anvia.sandbox.policy.readings_setters")) do
+  open[name] = handler
+end
 
 local function slice(list, from)
   local out = {}
@@ -141,12 +146,17 @@ local function moved(at, word)
   if type(word) ~= "string" or word == "-" then
     return state.DYNAMIC
   end
-  local out = { dynamic = at.cwds.dynamic }
+  local out = {}
   if word:sub(1, 1) == "/" then
-    out = { paths.absolute(word, "/") }
+    out[1] = paths.absolute(word, "/")
+  elseif at.cwds.dynamic or #at.cwds > MAX_DIRECTORIES then
+    return state.DYNAMIC
   else
     for i, dir in ipairs(at.cwds) do
-      out[i] = dir and paths.absolute(word, dir)
+      out[i] = paths.absolute(word, dir)
+      if #out[i] > MAX_PATH then
+        return state.DYNAMIC
+      end
     end
   end
   -- CDPATH sends a plain name elsewhere.
@@ -190,108 +200,6 @@ function open.exec(_, argv, at)
 end
 
 open["break"], open.continue = ends, ends
-
---- Makes the variables that the arguments name unknown.
-local function forget(_, argv, at)
-  local scope = at.scope
-  for i = 2, #argv do
-    local text = type(argv[i]) == "string" and argv[i] or argv[i].prefix
-    local name = text:match("^([%a_][%w_]*)")
-    if name then
-      scope:assign(name, state.DYNAMIC)
-    elseif type(argv[i]) ~= "string" then
-      scope.state:set("*", state.DYNAMIC)
-    end
-  end
-end
-
-for name in pairs(SETS) do
-  open[name] = forget
-end
-
-function open.read(reader, argv, at)
-  forget(reader, argv, at)
-  at.scope.state:set("REPLY", state.DYNAMIC)
-  at.scope:shares_input(at, "read")
-end
-
-local function mapfile(reader, argv, at)
-  forget(reader, argv, at)
-  at.scope.state:set("MAPFILE", state.DYNAMIC)
-  at.scope:shares_input(at, argv[1])
-  local callback = after(argv, "-C")
-  if callback then
-    local text, known = joined({ callback })
-    run_text(reader, text .. " 0 \1", known, at, "mapfile -C")
-  end
-end
-
-open.mapfile, open.readarray = mapfile, mapfile
-
-function open.printf(reader, argv, at)
-  if argv[2] == "-v" then
-    forget(reader, { argv[1], argv[3] }, at)
-  elseif type(argv[2]) == "string" and argv[2]:find("^%-v.") then
-    forget(reader, { argv[1], argv[2]:sub(3) }, at)
-  elseif type(argv[2]) == "table" and not argv[2].glob and argv[3] ~= nil then
-    at.scope.state:set("*", state.DYNAMIC)
-  end
-end
-
-function open.unset(_, argv, at)
-  local scope, functions = at.scope, false
-  for i = 2, #argv do
-    local word = argv[i]
-    if word == "-f" then
-      functions = true
-    elseif type(word) ~= "string" then
-      scope.state:set("*", state.DYNAMIC)
-    elseif word:find("^[%a_]") then
-      local name = word:match("^[%a_][%w_]*")
-      scope.state:set("f:" .. word, state.UNSET)
-      if not functions then
-        scope:assign(name, (at.calls or word ~= name) and state.DYNAMIC or state.UNSET)
-      end
-    end
-  end
-end
-
-function open.set(_, argv, at)
-  local st, i = at.scope.state, 2
-  while argv[i] ~= nil do
-    local word = argv[i]
-    if type(word) ~= "string" then
-      st:set("@", state.DYNAMIC)
-      return
-    elseif word == "--" or word == "-" then
-      st:set("@", { { words = slice(argv, i + 1) } })
-      return
-    elseif not word:find("^[-+]") then
-      st:set("@", { { words = slice(argv, i) } })
-      return
-    end
-    i = i + (word:sub(-1) == "o" and 2 or 1)
-  end
-end
-
-function open.shift(_, argv, at)
-  local st = at.scope.state
-  local value = state.single(st:get("@"))
-  local count = argv[2] == nil and 1 or tonumber(argv[2])
-  if not value or not count or count % 1 ~= 0 or count < 0 then
-    st:set("@", state.DYNAMIC)
-    return
-  end
-  for i = 1, math.min(count, #value.words) do
-    if type(value.words[i]) ~= "string" and not value.words[i].single then
-      st:set("@", state.DYNAMIC)
-      return
-    end
-  end
-  if count <= #value.words then
-    st:set("@", { { words = slice(value.words, count + 1) } })
-  end
-end
 
 function open.alias(reader, argv, at)
   local scope = at.scope

@@ -104,7 +104,9 @@ function find.open(reader, command, argv, at)
       if not closed then
         reader:problem("syntax", "a command of find has no end", word)
       end
-      reader:run(with_files(words), reader.inside(at, "find " .. word, { external = true }))
+      reader:run(with_files(words), reader.inside(at, "find " .. word, {
+        external = true, cwds = word:find("dir") and { dynamic = true } or at.cwds,
+      }))
       i = after
     elseif WRITES[word] then
       acts(reader, command, word, argv, at)

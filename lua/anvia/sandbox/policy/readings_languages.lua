@@ -3,9 +3,9 @@
 ---
 --- Their code is not read. A program file (`python3 x.py`) is like any other program: the reading
 --- is the command itself. Code that the call itself carries (`-c`, `-e`, standard input) may run
---- anything and is right here, unread: that makes the readings incomplete, with the kind "language".
---- awk and sed are so common with harmless code that theirs is looked at: only what may run a
---- command counts.
+--- anything and is right here, unread: that makes the readings incomplete, with the kind
+--- "language". awk and sed are so common with harmless code that theirs is looked at: only what
+--- may run a command counts.
 
 local sed = require("anvia.sandbox.policy.readings_sed")
 

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --- Collects the readings of one call.
 ---
---- `run` is the heart: it notes one argv as a command and then opens it, when the program is known to
---- run something else (a shell, a wrapper, a builtin). What it opens comes back to `run`. Everything
---- is bounded: depth, number of commands, bytes of shell text, bytes of expansion.
+--- `run` is the heart: it notes one argv as a command and then opens it, when the program is
+--- known to run something else (a shell, a wrapper, a builtin). What it opens comes back to
+--- `run`. Everything is bounded: depth, number of commands, bytes of shell text, bytes of
+--- expansion.
 
 local text = require("anvia.sandbox.policy.readings_text")
 local paths = require("anvia.sandbox.policy.readings_paths")
@@ -44,7 +45,7 @@ function reader.new(context, openers)
     commands = {}, accesses = {}, problems = {}, complete = true,
     workdir = workdir, links = context.links, env = context.env or {},
     openers = openers, seen_accesses = {}, spent = 0, bytes = 0, steps = 0, nesting = 0, keys = nil,
-    scripts_read = {},
+    scripts_read = {}, several = 0,
   }, reader)
 end
 

@@ -8,6 +8,7 @@ local output = require("anvia.sandbox.policy.readings_output")
 local variables = require("anvia.sandbox.policy.readings_variables")
 
 local MAX_VARIABLES = 512
+local MAX_FUNCTION_VARIABLES = 32
 
 local scope = {}
 scope.__index = scope
@@ -62,6 +63,7 @@ function scope.new(reader, parsed, spoken, at, opts)
     from_stdin = opts.from_stdin or false,
     inlined = 0,
     aliased = false,
+    alias_texts = {},
     parsed = parsed,
   }, scope)
   for name, value in pairs(at.vars) do
@@ -111,6 +113,20 @@ function scope:adopt(parsed)
         self.reader:problem("syntax", "a text with a substitution in a subscript", word)
       end
     end
+  end
+end
+
+--- What functions set is not known any more.
+function scope:forget_functions()
+  local st, count = self.state, 0
+  for _ in pairs(self.in_functions) do
+    count = count + 1
+    if count > MAX_FUNCTION_VARIABLES then
+      return st:set("*", state.DYNAMIC)
+    end
+  end
+  for name in pairs(self.in_functions) do
+    st:widen(name, state.DYNAMIC)
   end
 end
 
@@ -169,7 +185,8 @@ function scope:text(text, known, at)
   end
 end
 
---- Reads a list as something that runs at a time that is not known: every variable may have changed.
+--- Reads a list as something that runs at a time that is not known: every variable may have
+--- changed.
 function scope:any_time(node, at)
   local st = self.state
   local mark = st:mark()

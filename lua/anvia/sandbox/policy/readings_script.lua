@@ -25,7 +25,8 @@ function script.new(reader)
       redirected[#redirected + 1] = access
     end
   end
-  return setmetatable({ text = reader.first_script, _commands = found, _redirects = redirected }, mt)
+  local self = { text = reader.first_script, _commands = found, _redirects = redirected }
+  return setmetatable(self, mt)
 end
 
 --- The commands that stand in scripts.

@@ -8,6 +8,7 @@ local walk = require("anvia.sandbox.policy.readings_walk")
 local text_of = require("anvia.sandbox.policy.readings_text")
 
 local MAX_NESTING = 12
+local MAX_KEY_VARIABLES = 32
 local MAX_TOTAL = 1048576
 
 local scripts = {}
@@ -16,7 +17,7 @@ local scripts = {}
 ---@field dialects anvia.sandbox.Dialect[]?  [any]
 ---@field zero anvia.sandbox.Word?     $0
 ---@field params anvia.sandbox.Word[]? $1 ...; nil: not known
----@field from_stdin boolean?          the script comes from standard input, which its commands share
+---@field from_stdin boolean?          it comes from standard input, which its commands share
 ---@field extended boolean?           extended patterns are switched on
 ---@field loose string?                name of a shell that only resembles these dialects
 
@@ -92,6 +93,13 @@ end
 --- Everything that a script's readings depend on. A script inside one that is read as several
 --- dialects comes by several times, mostly the same.
 local function key_of(text, known, at, opts)
+  local count = 0
+  for _ in pairs(at.vars) do
+    count = count + 1
+    if count > MAX_KEY_VARIABLES then
+      return nil
+    end
+  end
   return table.concat({
     text, tostring(known), table.concat(at.via, "\1"), text_of.key({ opts.zero }),
     opts.params and text_of.key(opts.params) or "?", tostring(opts.from_stdin),
@@ -106,7 +114,7 @@ end
 ---@param at anvia.sandbox.readings.Site
 ---@param opts anvia.sandbox.readings.ScriptOptions
 function scripts:script(text, known, at, opts)
-  local key = self.nesting > 0 and key_of(text, known, at, opts)
+  local key = self.several > 0 and key_of(text, known, at, opts)
   if key and self.scripts_read[key] then
     return
   elseif not self:enter(text, known, at) then
@@ -127,6 +135,7 @@ function scripts:script(text, known, at, opts)
     accepted = accepted or not each.parsed.failed
   end
   local from, mine = #self.commands + 1, false
+  self.several = self.several + (#all > 1 and 1 or 0)
   for i, each in ipairs(all) do
     local parsed = each.parsed
     if not parsed.failed or parsed.bound or not accepted then
@@ -138,8 +147,10 @@ function scripts:script(text, known, at, opts)
       mine = remember(self, from) or mine
     end
     local inner = scope.new(self, parsed, each.dialect, at, opts)
-    local site = self.inside(at, nil, { scope = inner, external = false, calls = false, looping = false,
-      locals = {}, texts = false, aliases = false, vars = inner.vars })
+    local site = self.inside(at, nil, {
+      scope = inner, vars = inner.vars, external = false, calls = false, looping = false,
+      locals = {}, texts = false, aliases = false,
+    })
     if opts.from_stdin then
       site.stdin = { kind = "script", text = text, known = known, shared = true }
     else
@@ -148,6 +159,7 @@ function scripts:script(text, known, at, opts)
     walk.node(inner, parsed.failed and accepted and parsed.before or parsed.list, site)
     inner:finish(site)
   end
+  self.several = self.several - (#all > 1 and 1 or 0)
   if mine then
     self.keys = nil
   end

@@ -4,14 +4,13 @@
 local state = require("anvia.sandbox.policy.shell.state")
 local shell = require("anvia.sandbox.policy.shell")
 local expand = require("anvia.sandbox.policy.shell.expand")
-local ast = require("anvia.sandbox.policy.shell.ast")
 local redirects = require("anvia.sandbox.policy.readings_redirects")
+local functions = require("anvia.sandbox.policy.readings_functions")
+local assign = require("anvia.sandbox.policy.readings_assign")
 local text_of = require("anvia.sandbox.policy.readings_text")
 local variables = require("anvia.sandbox.policy.readings_variables")
 
 local MAX_WAYS = 12
-local MAX_CALLS = 8
-local MAX_INLINED = 2000
 local MAX_STEPS = 100000
 
 --- Commands whose arguments may become values, or are evaluated.
@@ -60,165 +59,12 @@ local function arguments(ex, words)
   return out
 end
 
---- The set of values of one assignment.
-local function value_of(scope, assign)
-  local ex = scope.ex
-  if assign.array then
-    local words = {}
-    for _, word in ipairs(assign.array) do
-      local ways = expand.fields(ex, word)
-      if #ways ~= 1 or (word.literal and word.literal:find("^%[.*%]=")) then
-        return state.DYNAMIC
-      end
-      for _, field in ipairs(ways[1]) do
-        words[#words + 1] = field
-      end
-    end
-    if not assign.append then
-      return { { words = words } }
-    end
-    local old = state.single(scope.state:get(assign.name))
-    if type(old) ~= "table" then
-      return state.DYNAMIC
-    end
-    local all = {}
-    for _, list in ipairs({ old.words, words }) do
-      for _, word in ipairs(list) do
-        all[#all + 1] = word
-      end
-    end
-    return { { words = all } }
-  end
-  local set = expand.value(ex, assign.word)
-  if assign.index then
-    return state.DYNAMIC
-  elseif assign.append then
-    local old = state.single(scope.state:get(assign.name))
-    local new = state.single(set)
-    if type(old) ~= "string" or type(new) ~= "string" or #old + #new > 8192 then
-      return state.DYNAMIC
-    end
-    return { old .. new }
-  end
-  return set
-end
-
-local function assignments(scope, node)
-  local out = {}
-  for i, assign in ipairs(node.assigns) do
-    out[i] = { name = assign.name, set = value_of(scope, assign) }
-  end
-  return out
-end
-
---- The name and the value (as a word) of an argument of export and its like.
-local function declared(word)
-  local text = ast.constant(word)
-  if text then
-    local name, plus, value = text:match("^([%a_][%w_]*)(%+?)=(.*)$")
-    return name or text:match("^[%a_][%w_]*$"), value and { parts = { { t = "quo", s = value } } },
-      plus == "+"
-  end
-  local head, rest = {}, {}
-  for _, part in ipairs(word.parts) do
-    if #rest == 0 and (part.t == "lit" or part.t == "quo") then
-      head[#head + 1] = part.s
-    else
-      rest[#rest + 1] = part
-    end
-  end
-  local name, plus, value = table.concat(head):match("^([%a_][%w_]*)(%+?)=(.*)$")
-  table.insert(rest, 1, { t = "lit", s = value or "" })
-  return name, name and { parts = rest, text = word.text }, plus == "+"
-end
-
---- Arguments of export and its like: their values are not split.
-local function declare(walk, scope, node, at)
-  local command = node.words[1].literal
-  for i = 2, #node.words do
-    local word = node.words[i]
-    local name, value, append = declared(word)
-    if name and at.calls and not at.locals[name] and command ~= "export" then
-      at.locals[name] = scope.state:get(name)
-    end
-    if name and value then
-      local known = not append and not word.array
-      scope:assign_at(name, known and expand.value(scope.ex, value) or state.DYNAMIC, at)
-    elseif name and command ~= "export" and command ~= "readonly" then
-      scope:assign(name, state.DYNAMIC)
-    elseif not name and word.dynamic then
-      scope.state:set("*", state.DYNAMIC)
-    end
-    if word.array then
-      walk.words(scope, word.array, at)
-    end
-  end
-end
-
---- Walks a function body where it is called.
-local function call(walk, scope, name, bodies, argv, at)
-  local st = scope.state
-  local calls, depth = {}, 0
-  for known, count in pairs(at.calls or {}) do
-    calls[known] = count
-    depth = depth + count
-  end
-  calls[name] = (calls[name] or 0) + 1
-  local params = { { words = {} } }
-  for i = 2, #argv do
-    params[1].words[i - 1] = argv[i]
-  end
-  scope.called[name] = true
-  scope.inlined = scope.inlined + 1
-  if calls[name] > 2 or scope.inlined > MAX_INLINED or depth >= MAX_CALLS
-    or scope.reader.steps > MAX_INLINED * 4 then
-    -- Read before with everything unknown, or read now in that way; that covers all further calls.
-    if scope.general == nil then
-      scope.general = {}
-    end
-    for variable in pairs(scope.in_functions) do
-      st:set(variable, state.DYNAMIC)
-    end
-    if scope.general[name] then
-      return
-    end
-    scope.general[name] = true
-    for _, body in ipairs(bodies) do
-      scope:any_time(body, scope.reader.inside(at, nil, { calls = calls, locals = {} }))
-    end
-    return
-  elseif calls[name] == 2 then
-    params = state.DYNAMIC
-    for variable in pairs(scope.in_functions) do
-      st:set(variable, state.DYNAMIC)
-    end
-  end
-
-  local inner = scope.reader.inside(at, nil, { calls = calls, locals = {} })
-  local outer = st:get("@")
-  local branches = {}
-  for i, body in ipairs(bodies) do
-    local mark = st:mark()
-    st:set("@", params)
-    local fail = walk.node(scope, body, inner)
-    if fail then
-      st:set("/cwd", state.join(st:get("/cwd"), fail))
-    end
-    for variable, set in pairs(inner.locals) do
-      st:set(variable, state.join(set, st:get(variable)))
-    end
-    st:set("@", outer)
-    branches[i] = st:undo(mark)
-  end
-  st:merge(branches, false)
-end
-
 --- Runs one argument list.
 local function run(walk, scope, argv, at)
   local name = argv[1]
   local bodies = type(name) == "string" and scope.functions[name]
   if bodies then
-    call(walk, scope, name, bodies, argv, at)
+    functions.call(walk, scope, name, bodies, argv, at)
     local defined = state.single(scope.state:get("f:" .. name))
     if defined == "defined" and not scope.reader.openers.is_special(name) then
       return
@@ -227,7 +73,8 @@ local function run(walk, scope, argv, at)
     -- Any function may be meant.
     for _, each in ipairs(scope:function_names()) do
       if not scope.called[each] then
-        call(walk, scope, each, scope.functions[each], { each, expand.unknown("$@") }, at)
+        functions.call(walk, scope, each, scope.functions[each],
+          { each, expand.unknown("$@") }, at)
       end
     end
   end
@@ -251,15 +98,16 @@ local function expand_alias(walk, scope, node, at)
   for _, value in ipairs(set) do
     if type(value) == "string" then
       local inner = scope.reader.inside(at, "alias " .. first, { aliases = used })
-      local parsed = shell.parse(value, scope.dialect)
+      local parsed = scope.alias_texts[value] or shell.parse(value, scope.dialect)
+      scope.alias_texts[value] = parsed
       local only = #parsed.list.items == 1 and parsed.list.items[1].node
       if parsed.failed or not only or only.t ~= "simple" or value:find("[ \t&;\n]$") then
         scope.reader:problem("syntax", "an alias that is more than a simple command", value)
       else
         local joined = { t = "simple", assigns = {}, words = {}, redirects = node.redirects }
         for _, list in ipairs({ node.assigns, only.assigns }) do
-          for _, assign in ipairs(list) do
-            joined.assigns[#joined.assigns + 1] = assign
+          for _, each in ipairs(list) do
+            joined.assigns[#joined.assigns + 1] = each
           end
         end
         for _, word in ipairs(only.words) do
@@ -314,11 +162,11 @@ function simple.run(walk, scope, node, at)
   if reader.steps > MAX_STEPS then
     return reader:problem("bound", "too many commands")
   end
-  for _, assign in ipairs(node.assigns) do
-    if assign.index then
-      walk.parts(scope, assign.index, at)
+  for _, each in ipairs(node.assigns) do
+    if each.index then
+      walk.parts(scope, each.index, at)
     end
-    walk.words(scope, assign.array or { assign.word }, at)
+    walk.words(scope, each.array or { each.word }, at)
   end
   walk.words(scope, node.words, at)
   if node.redirects then
@@ -326,7 +174,7 @@ function simple.run(walk, scope, node, at)
   end
   expand_alias(walk, scope, node, at)
 
-  local sets = assignments(scope, node)
+  local sets = assign.prefix(scope, node)
   local site = node.redirects and redirects.apply(scope, node.redirects, at) or at
   if st:get("<exec").dynamic and site.stdin == at.stdin then
     site = reader.inside(site, nil, { stdin = { kind = "file" } })
@@ -370,7 +218,7 @@ function simple.run(walk, scope, node, at)
     cwds = st:get("/cwd"), env = env, vars = scope.vars, effect = effect, locals = at.locals or {},
   })
   if first and DECLARES[first] then
-    declare(walk, scope, node, command)
+    assign.declare(walk, scope, node, command)
   end
   if not first then
     late_setters(reader, ways, at)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
---- Walks the tree of a script in the order in which a shell would run it, and hands every command to
---- the reader.
+--- Walks the tree of a script in the order in which a shell would run it, and hands every command
+--- to the reader.
 ---
 --- A directory is followed apart for success and failure: after `cd a && x` the command runs in a,
 --- after `cd a; x` in a or, when there is no a, where the shell was. Each function gives the
@@ -10,22 +10,29 @@ local state = require("anvia.sandbox.policy.shell.state")
 local expand = require("anvia.sandbox.policy.shell.expand")
 local simple = require("anvia.sandbox.policy.readings_simple")
 local redirects = require("anvia.sandbox.policy.readings_redirects")
+local control = require("anvia.sandbox.policy.readings_control")
 local output = require("anvia.sandbox.policy.readings_output")
 
 local walk = {}
 
 local visit = {}
 
+for name, method in pairs(control) do
+  visit[name] = function(scope, node, at)
+    return method(walk, scope, node, at)
+  end
+end
+
 --- Runs something whose changes stay inside.
-local function apart(scope, run)
+function walk.apart(scope, run)
   local mark = scope.state:mark()
   run()
   return scope.state:undo(mark)
 end
 
 --- Walks a list that may or may not run.
-local function maybe(scope, run)
-  scope.state:merge({ apart(scope, run) }, true)
+function walk.maybe(scope, run)
+  scope.state:merge({ walk.apart(scope, run) }, true)
 end
 
 --- Nodes that hand their input on to one command.
@@ -61,7 +68,7 @@ function walk.parts(scope, parts, at)
       local inner = scope.reader.inside(at, nil, {
         pipe = at.pipe and { from = at.pipe.from }, stdin = walk.shared(at.stdin),
       })
-      local changed = apart(scope, function()
+      local changed = walk.apart(scope, function()
         walk.node(scope, part.list, inner)
       end)
       if part.here then
@@ -70,6 +77,9 @@ function walk.parts(scope, parts, at)
     end
     if part.word then
       walk.parts(scope, part.word, at)
+      if part.op == "@" and (#part.word ~= 1 or part.word[1].s ~= "Q") then
+        scope.reader:problem("syntax", "a value is transformed, maybe run", part.text)
+      end
       if part.op == "=" or part.op == ":=" then
         walk.default(scope, part)
       end
@@ -146,7 +156,7 @@ function visit.list(scope, node, at)
   for i, item in ipairs(node.items) do
     local fail, dead
     if item.background then
-      apart(scope, function()
+      walk.apart(scope, function()
         walk.node(scope, item.node, at)
       end)
     else
@@ -169,7 +179,7 @@ function visit.and_or(scope, node, at)
     local item, inner_fail, dead = node.items[i], nil, nil
     st:set("/cwd", item.op == "&&" and good or fail)
     local inner_good
-    local changed = apart(scope, function()
+    local changed = walk.apart(scope, function()
       inner_fail, dead = walk.node(scope, item.node, at)
       inner_good = st:get("/cwd")
     end)
@@ -204,7 +214,7 @@ function visit.pipeline(scope, node, at)
     if i > 1 then
       inner.stdin = { kind = "pipe", text = output.of(scope, node.stages[i - 1]) }
     end
-    local changed = apart(scope, function()
+    local changed = walk.apart(scope, function()
       walk.node(scope, stage, inner)
     end)
     if i == #node.stages then
@@ -222,7 +232,7 @@ function visit.pipeline(scope, node, at)
 end
 
 function visit.subshell(scope, node, at)
-  apart(scope, function()
+  walk.apart(scope, function()
     walk.node(scope, node.list, at)
   end)
 end
@@ -234,116 +244,9 @@ end
 function visit.coproc(scope, node, at)
   scope:assign("COPROC", state.DYNAMIC)
   local inner = scope.reader.inside(at, nil, { stdin = { kind = "pipe" } })
-  apart(scope, function()
+  walk.apart(scope, function()
     walk.node(scope, node.body, inner)
   end)
-end
-
-visit["if"] = function(scope, node, at)
-  local st, branches, has_else = scope.state, {}, false
-  for i, arm in ipairs(node.arms) do
-    local fail
-    if not arm.condition then
-      has_else = true
-    elseif i == 1 then
-      fail = walk.node(scope, arm.condition, at)
-    else
-      maybe(scope, function()
-        fail = walk.node(scope, arm.condition, at)
-      end)
-    end
-    branches[i] = apart(scope, function()
-      st:set("/cwd", st:get("/cwd"))
-      local after = walk.node(scope, arm.list, at)
-      if after then
-        st:set("/cwd", state.join(st:get("/cwd"), after))
-      end
-    end)
-    if fail then
-      st:set("/cwd", node.arms[i + 1] and fail or state.join(st:get("/cwd"), fail))
-    end
-  end
-  st:merge(branches, not has_else)
-end
-
---- What a loop sets may be set when it begins again.
-local function widen(scope, assigned)
-  local st = scope.state
-  for name, values in pairs(assigned) do
-    st:widen(name, values == true and state.DYNAMIC or values)
-  end
-  if next(scope.functions) then
-    for name in pairs(scope.in_functions) do
-      st:widen(name, state.DYNAMIC)
-    end
-  end
-end
-
-function visit.loop(scope, node, at)
-  maybe(scope, function()
-    widen(scope, node.assigned)
-    local inner = scope.reader.inside(at, nil, { looping = true })
-    walk.node(scope, node.condition, inner)
-    walk.node(scope, node.list, inner)
-  end)
-end
-
---- The values that a for loop gives its variable.
-local function values_of(scope, words)
-  local set = {}
-  for _, word in ipairs(words) do
-    for _, way in ipairs(expand.fields(scope.ex, word)) do
-      for _, field in ipairs(way) do
-        set = state.join(set, type(field) == "string" and { field } or state.DYNAMIC)
-      end
-    end
-    if set.dynamic and #set > 0 then
-      break
-    end
-  end
-  return set
-end
-
-visit["for"] = function(scope, node, at)
-  if node.parts then
-    walk.parts(scope, node.parts, at)
-    walk.arithmetic(scope, node.parts)
-  elseif node.words then
-    walk.words(scope, node.words, at)
-  end
-  local values
-  if node.words then
-    values = values_of(scope, node.words)
-  elseif node.name then
-    values = values_of(scope, { { parts = { { t = "var", name = "@", q = true } }, text = "$@" } })
-  end
-  maybe(scope, function()
-    widen(scope, node.assigned)
-    if node.name then
-      scope:assign_at(node.name, values, at)
-    end
-    walk.node(scope, node.list, scope.reader.inside(at, nil, { looping = true }))
-  end)
-end
-
-visit["case"] = function(scope, node, at)
-  walk.words(scope, { node.word }, at)
-  for _, arm in ipairs(node.arms) do
-    walk.words(scope, arm.patterns, at)
-  end
-  local branches, complete = {}, false
-  for i, arm in ipairs(node.arms) do
-    local function run()
-      walk.node(scope, arm.list, at)
-    end
-    if node.falls then
-      maybe(scope, run)
-    else
-      branches[i] = apart(scope, run)
-    end
-    complete = complete or (#arm.patterns == 1 and arm.patterns[1].literal == "*")
-  end
-  scope.state:merge(branches, not complete)
 end
 
 function visit.test(scope, node, at)

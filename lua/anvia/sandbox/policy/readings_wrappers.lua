@@ -53,7 +53,7 @@ local function take_assignments(reader, rest, env, at)
   while rest[from] ~= nil do
     local word = rest[from]
     local text = type(word) == "string" and word or word.prefix
-    local name = text:match("^([^=]+)=")
+    local name = text:match("^([^=]*)=")
     if not name or name:sub(1, 1) == "-" then
       break
     end
@@ -103,6 +103,9 @@ local function site_changes(reader, spec, found, at)
   end
   if next(changes.unset) == nil then
     changes.unset = nil
+  end
+  if spec.elsewhere then
+    changes.cwds = { dynamic = true }
   end
   if spec.quiet_stdin then
     changes.stdin = { kind = "none" }
@@ -272,7 +275,7 @@ function wrappers.open(reader, spec, name, argv, at)
   if computed then
     reader:problem("dynamic", "words of a wrapper are computed", argv[1])
   end
-  if scripted and not (spec.tail == "program") then
+  if scripted and spec.tail ~= "program" then
     return
   end
   run_tail(reader, spec, found, slice(rest, operands + 1), site)

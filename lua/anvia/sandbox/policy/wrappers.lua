@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- Programs that run another program, and how to find it in their arguments.
 ---
---- An author adds programs with `wrappers = { mytool = { values = "c", operands = 1 } }`; an entry of
---- the same name replaces the one here, `false` removes it.
+--- An author adds programs with `wrappers = { mytool = { values = "c", operands = 1 } }`; an
+--- entry of the same name replaces the one here, `false` removes it.
 
 ---@class anvia.sandbox.Wrapper
 ---@field flags string?        short options without a value: "iv0"
@@ -17,14 +17,15 @@
 ---@field assignments boolean? NAME=value words stand before the program
 ---@field operands integer?    words before the program
 ---@field after string?        the program only wraps when this is its next word: "run"
----@field tail "program"|"script"|"applet"|"shell"|nil  what the rest is: argv; words that are joined
----  and given to sh -c; the name of a program built into this one; arguments of a shell; nothing
----  ["program"; nothing when `script` is given]
+---@field tail "program"|"script"|"applet"|"shell"|nil  what the rest is: argv; words that are
+---  joined and given to sh -c; the name of a program built into this one; arguments of a shell;
+---  nothing ["program"; nothing when `script` is given]
 ---@field script table<string, true>?  options whose value is shell text: {c = true, command = true}
 ---@field argv table<string, true>?    options whose value is one program name
 ---@field unsets table<string, true>?  options whose value is a variable that is removed
 ---@field clears table<string, true>?  options that empty the environment
 ---@field chdir table<string, true>?   options whose value is the directory it starts in
+---@field elsewhere boolean?   where it starts cannot be told
 ---@field none table<string, true>?    with this option nothing is run
 ---@field stops table<string, true>?   options after which no more are read
 ---@field default string[]?    what runs when nothing is named
@@ -47,11 +48,12 @@ wrappers.table = {
   -- environment, priority, time
   env = {
     flags = "i0v", values = "uCSa", assignments = true,
-    long = { ["ignore-environment"] = false, null = false, debug = false, unset = true, chdir = true,
-      ["split-string"] = true, argv0 = true, ["block-signal"] = "attached",
+    long = { ["ignore-environment"] = false, null = false, debug = false, unset = true,
+      chdir = true, ["split-string"] = true, argv0 = true, ["block-signal"] = "attached",
       ["default-signal"] = "attached", ["ignore-signal"] = "attached",
       ["list-signal-handling"] = false },
-    stops = set("S", "split-string"), unsets = set("u", "unset"), clears = set("i", "ignore-environment", "-"),
+    stops = set("S", "split-string"), unsets = set("u", "unset"),
+    clears = set("i", "ignore-environment", "-"),
     chdir = set("C", "chdir"),
   },
   timeout = {
@@ -128,7 +130,7 @@ wrappers.table = {
   gosu = { operands = 1 }, ["su-exec"] = { operands = 1 }, setuidgid = { operands = 1 },
   chpst = { flags = "vPV012", values = "uUbedoplmfnr" },
   chroot = {
-    operands = 1, default = { "sh" },
+    operands = 1, elsewhere = true, default = { "sh" },
     long = { userspec = true, groups = true, ["skip-chdir"] = false },
   },
   unshare = {
@@ -137,16 +139,19 @@ wrappers.table = {
       setgroups = true },
   },
   nsenter = {
-    flags = "aFZe", values = "tSGN", attached = "mnuipUCTrwW", lenient = true, default = { "sh" },
+    elsewhere = true, flags = "aFZe", values = "tSGN", attached = "mnuipUCTrwW", lenient = true,
+    default = { "sh" },
     long = { target = true, setuid = true, setgid = true },
   },
   setpriv = {
     lenient = true,
-    long = { reuid = true, regid = true, groups = true, ["inh-caps"] = true, ["ambient-caps"] = true,
-      ["bounding-set"] = true, securebits = true, pdeathsig = true, ["selinux-label"] = true,
+    long = { reuid = true, regid = true, groups = true, ["inh-caps"] = true,
+      ["ambient-caps"] = true, ["bounding-set"] = true, securebits = true, pdeathsig = true,
+      ["selinux-label"] = true,
       ["apparmor-profile"] = true, ruid = true, euid = true, rgid = true, egid = true },
   },
-  bwrap = { lenient = true, single_dash = true }, proot = { lenient = true, values = "rbqwikm" },
+  bwrap = { elsewhere = true, lenient = true, single_dash = true },
+  proot = { elsewhere = true, lenient = true, values = "rbqwikm" },
   firejail = { lenient = true },
 
   -- watching, tracing, locking
@@ -170,8 +175,8 @@ wrappers.table = {
       ["no-fork"] = false, verbose = false, command = true, fcntl = false },
   },
   script = {
-    flags = "aefqr", values = "cEImotOBT", operands = 1, script = set("c", "command"), permute = true,
-    default = { "sh" },
+    flags = "aefqr", values = "cEImotOBT", operands = 1, script = set("c", "command"),
+    permute = true, default = { "sh" },
     long = { append = false, command = true, echo = true, ["return"] = false, flush = false,
       force = false, ["log-io"] = true, ["log-out"] = true, ["log-in"] = true,
       ["log-timing"] = true, ["logging-format"] = true, ["output-limit"] = true, quiet = false,
@@ -192,7 +197,7 @@ wrappers.table = {
   parallel = { lenient = true, values = "jSInNLPadC", tail = "script", reads = true },
   ssh = {
     flags = "46AaCfGgKkMNnqsTtVvXxYy", values = "BbcDEeFIiJLlmOopQRSWw", operands = 1,
-    tail = "script",
+    elsewhere = true, tail = "script",
   },
 
   -- many programs in one

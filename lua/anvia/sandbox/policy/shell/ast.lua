@@ -37,8 +37,7 @@
 ---@field array anvia.sandbox.shell.Word[]? or the elements of (...)
 
 ---@class anvia.sandbox.shell.Node
----@field t "simple"|"pipeline"|"and_or"|"list"|"subshell"|"group"|"if"|"loop"|"for"|"case"|"function"|"test"|"arithmetic"|"coproc"
----@field redirects anvia.sandbox.shell.Redirect[]?
+---@field t string   one of these, with the fields that follow:
 ---  simple:     assigns, words
 ---  pipeline:   stages (nodes)
 ---  and_or:     items {op, node}; op is nil for the first
@@ -52,7 +51,9 @@
 ---  test:       words of [[ ]]
 ---  arithmetic: parts of (( ))
 ---  coproc:     body
---- `assigned` maps the names that a loop sets to true, or to the list of literal values it gives them.
+---@field redirects anvia.sandbox.shell.Redirect[]?
+--- `assigned` maps the names that a loop sets to true, or to the list of literal values it gives
+--- them.
 
 local ast = {}
 

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --- Builds the fields of one word: what a program gets as arguments.
 ---
---- A field that is fully known is a string. Any other is a table (anvia.sandbox.DynamicWord), which
---- keeps what is known of it: a glob, the known start, and `holed`, the text with a byte 1 for every
---- part that is not known (used when the field turns out to be shell text itself).
+--- A field that is fully known is a string. Any other is a table (anvia.sandbox.DynamicWord),
+--- which keeps what is known of it: a glob, the known start, and `holed`, the text with a byte 1
+--- for every part that is not known (used when the field turns out to be shell text itself).
 
 local builder = {}
 builder.__index = builder

@@ -26,7 +26,7 @@
 ---@field test_words boolean     && and || are operands after [[
 ---@field bare_body boolean      f() command
 ---@field late_here_doc boolean  a here-document may end after the substitution it began in
----@field joined_end boolean     a backslash-newline may stand inside the end line of a here-document
+---@field joined_end boolean     a backslash-newline may stand in the last line of a here-document
 ---@field quote_in_braces boolean 'x' quotes inside "${a-...}"
 ---@field arrays_run boolean     subscripts in arithmetic run substitutions out of values
 

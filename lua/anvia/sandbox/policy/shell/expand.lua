@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --- Turns words into the fields that a program gets, with what is known of the variables.
 ---
---- A word has alternatives when a variable has several possible values. Each alternative is a list of
---- fields (none for an unset $x, several for "$@").
+--- A word has alternatives when a variable has several possible values. Each alternative is a
+--- list of fields (none for an unset $x, several for "$@").
 
 local state = require("anvia.sandbox.policy.shell.state")
-local params = require("anvia.sandbox.policy.shell.params")
 local brace = require("anvia.sandbox.policy.shell.brace")
+local segments = require("anvia.sandbox.policy.shell.segments")
 local builder = require("anvia.sandbox.policy.shell.builder")
 
 local MAX_ALTERNATIVES = 12
@@ -25,124 +25,6 @@ local expand = {}
 ---@field watch boolean?   tell `seen` about fields too
 ---@field seen (fun(word: anvia.sandbox.Word))?  told every text that becomes a value
 ---@field spend fun(size: integer): boolean  false when too much text was expanded already
-
-local segments
-
---- The ways to read one value of a parameter: each a list of segments.
-local function value_segments(ex, part, value, out)
-  local result, instead = params.apply(part, value)
-  if type(result) == "string" and not ex.spend(#result)
-    or type(result) == "table" and not ex.spend(8 * #result.words) then
-    result = nil
-  end
-  if instead then
-    for _, way in ipairs(segments(ex, part.word)) do
-      out[#out + 1] = way
-    end
-  elseif result == nil then
-    local several = part.index or part.name == "@" or part.name == "*"
-    out[#out + 1] = { { hole = true, single = part.q and not several } }
-  elseif result == false then
-    out[#out + 1] = part.q and { { s = "", quoted = true } } or {}
-  elseif type(result) == "table" then
-    local star = part.name == "*"
-    if part.index then
-      star = part.index[1] and part.index[1].s == "*"
-    end
-    out[#out + 1] = { { words = result.words, q = part.q, star = star, one = result.one } }
-  else
-    out[#out + 1] = { { s = result, quoted = part.q, split = not part.q } }
-  end
-end
-
-local function variable(ex, part)
-  if part.indirect then
-    return { { { hole = true } } }
-  end
-  local set, out = params.lookup(ex.state, part.name), {}
-  for _, value in ipairs(set) do
-    value_segments(ex, part, value, out)
-  end
-  if set.dynamic or #out == 0 then
-    local at = part.name == "@" or part.name == "*" or part.index
-    local number = params.is_number(part)
-    out[#out + 1] = { { hole = true, single = number or (part.q and not at), number = number } }
-    if params.may_use_word(part) then
-      for _, way in ipairs(segments(ex, part.word)) do
-        out[#out + 1] = way
-      end
-    end
-  end
-  return out
-end
-
---- The segments of a text that has unknown places.
-local function with_holes(text, quoted)
-  local out = {}
-  for piece, hole in text:gmatch("([^\1]*)(\1?)") do
-    if piece ~= "" then
-      out[#out + 1] = { s = piece, quoted = quoted }
-    end
-    if hole ~= "" then
-      out[#out + 1] = { hole = true, single = false }
-    end
-  end
-  return out
-end
-
---- The ways to read one part.
-local function ways_of(ex, part)
-  local t = part.t
-  if t == "quo" or t == "lit" then
-    if ex.holes and part.s:find(builder.HOLE, 1, true) then
-      return { with_holes(part.s, t == "quo") }
-    end
-    return { { { s = part.s, quoted = t == "quo" } } }
-  elseif t == "var" then
-    return variable(ex, part)
-  elseif t == "sub" then
-    local text = ex.substitute and ex.substitute(part.list)
-    if text then
-      return { { { s = text, quoted = part.q, split = not part.q } } }
-    end
-    return { { { hole = true, single = part.q } } }
-  end
-  return { { { hole = true, single = t ~= "bad", process = t == "proc", number = t == "arith" } } }
-end
-
---- The ways to read a list of parts.
-segments = function(ex, parts)
-  local ways = { {} }
-  for _, part in ipairs(parts) do
-    local own = ways_of(ex, part)
-    if #ways * #own > MAX_ALTERNATIVES then
-      own = { { { hole = true, single = part.q } } }
-    end
-    if #own == 1 then
-      for _, way in ipairs(ways) do
-        for _, segment in ipairs(own[1]) do
-          way[#way + 1] = segment
-        end
-      end
-    else
-      local all = {}
-      for _, way in ipairs(ways) do
-        for _, tail in ipairs(own) do
-          local joined = {}
-          for _, segment in ipairs(way) do
-            joined[#joined + 1] = segment
-          end
-          for _, segment in ipairs(tail) do
-            joined[#joined + 1] = segment
-          end
-          all[#all + 1] = joined
-        end
-      end
-      ways = all
-    end
-  end
-  return ways
-end
 
 local function add_words(b, segment, separator)
   for i, word in ipairs(segment.words) do
@@ -229,7 +111,7 @@ local function splits(ways)
 end
 
 local function fields_of_parts(ex, parts, text)
-  local ways = segments(ex, tilde(ex, parts))
+  local ways = segments.of(ex, tilde(ex, parts))
   local ifs = separators(ex)
   if not ifs and splits(ways) then
     -- The separators are one of several: the value may fall apart anywhere.
@@ -318,7 +200,7 @@ function expand.value(ex, word)
     return { literal }
   end
   local out = {}
-  for _, way in ipairs(segments(ex, tilde(ex, word.parts or { { t = "lit", s = literal } }))) do
+  for _, way in ipairs(segments.of(ex, tilde(ex, word.parts or { { t = "lit", s = literal } }))) do
     local pieces, known = {}, true
     for _, segment in ipairs(way) do
       local text = segment.s
@@ -348,7 +230,7 @@ end
 function expand.text(ex, parts)
   local out, known = {}, true
   for _, part in ipairs(parts) do
-    local ways = ways_of(ex, part)
+    local ways = segments.of_part(ex, part)
     local way = #ways == 1 and ways[1] or { { hole = true } }
     for _, segment in ipairs(way) do
       if segment.s then

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- Here-documents. Methods of the parser.
 ---
---- The body of `<<END` begins after the next newline, whatever stands between. Several may be open on
---- one line; their bodies follow in order.
+--- The body of `<<END` begins after the next newline, whatever stands between. Several may be
+--- open on one line; their bodies follow in order.
 
 local lpeg = require("lpeg")
 local tokens = require("anvia.sandbox.policy.shell.tokens")
@@ -77,8 +77,8 @@ end
 
 --- Reads the body of one document; self.pos is at the start of its first line.
 local function read_body(self, redirect)
-  local first, stop = self.pos, nil
-  local src = self.src
+  local src, first = self.src, self.pos
+  local stop
   while true do
     local line, after, joined = body_line(self, redirect.quoted)
     if not line then

@@ -14,7 +14,7 @@ local MAX_RECOVERIES = 16
 ---@field before anvia.sandbox.shell.List  what stands before the first error
 ---@field sets_ifs boolean    sets IFS, or may
 ---@field sets boolean        sets variables
----@field failed boolean      a shell of this dialect would refuse the text, or it was too much for us
+---@field failed boolean      a shell of this dialect refuses the text, or it was too much for us
 ---@field bound boolean       it was too much for us
 ---@field problems anvia.sandbox.Problem[]
 ---@field diverged boolean    holds something that shells read differently

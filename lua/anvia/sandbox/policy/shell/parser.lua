@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: MIT
 --- Reads shell text into the tree of ast.lua.
 ---
---- Recursive descent over LPeg tokens, one pass, no backtracking except where the shells themselves
---- try twice (counted, see second_try). A parser object reads one text; the text inside backticks and
---- here-documents gets a child that shares `common`.
+--- Recursive descent over LPeg tokens, one pass, no backtracking except where the shells
+--- themselves try twice (counted, see second_try). A parser object reads one text; the text
+--- inside backticks and here-documents gets a child that shares `common`.
 
 local lpeg = require("lpeg")
 local tokens = require("anvia.sandbox.policy.shell.tokens")

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --- What is known about the variables of a script at one point of it.
 ---
---- A variable has a set of possible values: texts, `false` for unset, {words} for an array, and the
---- mark `dynamic` when it may hold something that the text does not tell. Sets are never changed in
---- place. Changes go to a trail, so that a branch or a subshell can be undone and branches be joined
---- at a cost that follows the number of changes.
+--- A variable has a set of possible values: texts, `false` for unset, {words} for an array, and
+--- the mark `dynamic` when it may hold something that the text does not tell. Sets are never
+--- changed in place. Changes go to a trail, so that a branch or a subshell can be undone and
+--- branches be joined at a cost that follows the number of changes.
 ---
 --- Besides variables the state holds, under names no variable can have: "@" (the positional
 --- parameters), "/cwd" (the directory), "f:NAME" (a function), "a:NAME" (an alias) and "<exec" (the
@@ -91,8 +91,8 @@ function state.single(set)
   end
 end
 
---- The set of values of a variable. After "*" was set, everything is possible for the variables that
---- were not set since.
+--- The set of values of a variable. After "*" was set, everything is possible for the variables
+--- that were not set since.
 ---@param name string
 ---@return anvia.sandbox.shell.Values
 function state:get(name)

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: MIT
 --- The lexical patterns: what a shell sees as one piece.
 ---
---- A backslash before a newline vanishes before a shell looks for tokens, so it may stand inside an
---- operator, a name or a reserved word: `&\<newline>&` is `&&`. The patterns allow for it.
---- Bytes are bytes: blanks are the space and the tab, and nothing else. A carriage return, a no-break
---- space or any other UTF-8 blank is an ordinary character of a word.
+--- A backslash before a newline vanishes before a shell looks for tokens, so it may stand inside
+--- an operator, a name or a reserved word: `&\<newline>&` is `&&`. The patterns allow for it.
+--- Bytes are bytes: blanks are the space and the tab, and nothing else. A carriage return, a
+--- no-break space or any other UTF-8 blank is an ordinary character of a word.
 
 local lpeg = require("lpeg")
 

@@ -141,7 +141,8 @@ function word:dollar(parts, quoted)
     self.common.diverged = true
     self.pos = after + 1
     local inner = self:subscript()
-    return add(parts, { t = "arith", parts = inner, q = quoted, text = src:sub(start, self.pos - 1) })
+    local text = src:sub(start, self.pos - 1)
+    return add(parts, { t = "arith", parts = inner, q = quoted, text = text })
   elseif not quoted and (char == "'" and self.dialect.dollar_quote) then
     self.common.diverged = true
     local text, stop = match(tokens.ansi, src, after)
@@ -180,7 +181,8 @@ function word:parenthesis(parts, quoted, start)
     self.pos = after + 1
     local inner = self:arithmetic()
     if inner then
-      return add(parts, { t = "arith", parts = inner, q = quoted, text = src:sub(start, self.pos - 1) })
+      local text = src:sub(start, self.pos - 1)
+      return add(parts, { t = "arith", parts = inner, q = quoted, text = text })
     end
     if not self.dialect.keywords then
       self:fail("arithmetic is not closed")
