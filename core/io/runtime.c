@@ -2,9 +2,11 @@
 #include "io/runtime.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "io/forkguard.h"
 
@@ -166,6 +168,55 @@ static void destroy(struct sbx_runtime *rt) {
   free(rt);
 }
 
+/* libuv aborts when it closes a descriptor of its own that is one of the
+ * standard ones, which are free in a host that has closed them. */
+static void fill_standard(int fds[3]) {
+  for (int i = 0; i < 3; i++) {
+    fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (fds[i] > STDERR_FILENO) {
+      close(fds[i]);
+      fds[i] = -1;
+    }
+  }
+}
+
+static void free_standard(const int fds[3]) {
+  for (int i = 0; i < 3; i++)
+    if (fds[i] >= 0)
+      close(fds[i]);
+}
+
+static void on_probe_closed(uv_handle_t *handle) {
+  free(handle);
+}
+
+/* Makes the loop take all the descriptors that it will ever have, also the
+ * spare one that comes with the first stream. */
+static int open_loop(struct sbx_runtime *rt) {
+  int fds[3];
+  uv_pipe_t *probe = malloc(sizeof(*probe));
+  if (!probe)
+    return -ENOMEM;
+  fill_standard(fds);
+  int rc = uv_loop_init(&rt->loop);
+  if (rc < 0) {
+    free(probe);
+    free_standard(fds);
+    return rc;
+  }
+  uv_pipe_init(&rt->loop, probe, 0);
+  uv_close((uv_handle_t *)probe, on_probe_closed);
+  uv_timer_init(&rt->loop, &rt->stop_timer);
+  rc = uv_async_init(&rt->loop, &rt->wake, on_wake);
+  free_standard(fds);
+  if (rc < 0) {
+    finish(rt);
+    uv_run(&rt->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&rt->loop);
+  }
+  return rc;
+}
+
 static int start(struct sbx_runtime **out, struct sbx_err *err) {
   struct sbx_runtime *rt = calloc(1, sizeof(*rt));
   if (!rt)
@@ -175,18 +226,15 @@ static int start(struct sbx_runtime **out, struct sbx_err *err) {
   sbx_list_init(&rt->tenants);
   pthread_mutex_init(&rt->lock, NULL);
 
-  int rc = uv_loop_init(&rt->loop);
+  rt->wake.data = rt;
+  rt->stop_timer.data = rt;
+  int rc = open_loop(rt);
   if (rc < 0) {
     sbx_fail(err, rc, "start the I/O thread");
     destroy(rt);
     return rc;
   }
-  rt->wake.data = rt;
-  rt->stop_timer.data = rt;
-  uv_timer_init(&rt->loop, &rt->stop_timer);
-  rc = uv_async_init(&rt->loop, &rt->wake, on_wake);
-  if (rc == 0)
-    rc = create_thread(rt);
+  rc = create_thread(rt);
   if (rc < 0) {
     sbx_fail(err, rc, "start the I/O thread");
     finish(rt);

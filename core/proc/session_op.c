@@ -165,7 +165,8 @@ static void start_open(struct sbx_op *base) {
                        &s->lease, &err);
   if (rc < 0) {
     s->lease = NULL;
-    fail_open(op, rc, err.message);
+    /* the message ends with the system's own words already */
+    fail_open(op, rc > -5000 ? SBX_EINTERNAL : rc, err.message);
     return;
   }
   sbx_session_ref(s); /* the lease's */
