@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bind/lhttp.h"
 #include "proc/exec_runner.h"
 #include "proc/probe_op.h"
 #include "proc/session_op.h"
@@ -27,7 +28,8 @@ static int l_session_gc(lua_State *L) {
   return 0;
 }
 
-/* A field that is {argv, env}; absent is fine when it is optional. */
+/* A field that is {argv, env} or {kind = "http", ...}; absent is fine when it
+ * is optional. */
 static void read_request(lua_State *L, const char *name, bool required,
                          struct sbx_request **out) {
   if (lua_getfield(L, 1, name) == LUA_TNIL && !required) {
@@ -36,8 +38,12 @@ static void read_request(lua_State *L, const char *name, bool required,
   }
   if (lua_type(L, -1) != LUA_TTABLE)
     sbx_field_error(L, name, "must be a request: {argv = {...}}");
-  sbx_check_rc(L, sbx_request_new(out));
-  sbx_fields_request(L, lua_gettop(L), *out);
+  if (sbx_is_http_request(L, lua_gettop(L))) {
+    sbx_fields_http_request(L, lua_gettop(L), out);
+  } else {
+    sbx_check_rc(L, sbx_request_new(out));
+    sbx_fields_request(L, lua_gettop(L), *out);
+  }
   lua_pop(L, 1);
 }
 
@@ -70,8 +76,8 @@ static void read_options(lua_State *L, struct sbx_session_options *o) {
 /* core.session{attach, exec, root_exec, agent, workdir, ttl_ms,
  *   idle_timeout_ms, max_processes, max_output_bytes} -> session
  *
- * attach, exec, root_exec and agent are requests {argv, env}; nothing is
- * started yet. */
+ * attach, exec, root_exec and agent are requests, {argv, env} or those of
+ * lhttp.h; nothing is started yet. */
 static int l_core_session(lua_State *L) {
   static const char *const known[] = {
       "attach",           "exec",   "root_exec",       "agent",

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "io/child.h"
 #include "io/spawn.h"
 #include "io/stream.h"
 #include "io/timer.h"
@@ -420,9 +421,9 @@ static int open_handles(struct child *c, const struct sbx_spawned *child) {
   return rc;
 }
 
-int sbx_stream_open(struct sbx_runtime *rt, const struct sbx_request *request,
-                    const struct sbx_stream_events *events, void *arg,
-                    struct sbx_stream **out, struct sbx_err *err) {
+int sbx_child_open(struct sbx_runtime *rt, const struct sbx_request *request,
+                   const struct sbx_stream_events *events, void *arg,
+                   struct sbx_stream **out, struct sbx_err *err) {
   struct child *c = calloc(1, sizeof(*c));
   if (!c)
     return sbx_fail(err, -ENOMEM, "start '%s'", request->argv[0]);

@@ -2,9 +2,8 @@
 /* stream.h - a duplex stream into the engine: bytes in, two streams of bytes
  * out, and an end. All functions and callbacks: I/O thread only.
  *
- * Today the one implementation is a child process (child.c): the engine's
- * command line client. An engine connection can stand behind the same table.
- */
+ * Two kinds stand behind the same table: a child process, the engine's command
+ * line client (child.c), and a connection to the engine itself (core/http). */
 #ifndef SBX_IO_STREAM_H
 #define SBX_IO_STREAM_H
 
@@ -57,6 +56,17 @@ struct sbx_stream {
   void *arg;
 };
 
+struct sbx_request;
+
+/* A kind of request that this layer does not know. */
+struct sbx_request_kind {
+  /* As sbx_stream_open(). */
+  int (*open)(struct sbx_runtime *rt, const struct sbx_request *request,
+              const struct sbx_stream_events *events, void *arg,
+              struct sbx_stream **out, struct sbx_err *err);
+  void (*free)(void *plan);
+};
+
 /* What opens a stream. Made from an engine request; immutable once opened and
  * shared (request.h): any number of streams can be opened from one. */
 struct sbx_request {
@@ -76,6 +86,11 @@ struct sbx_request {
   char **environment;
   char *search_path;
   size_t argc;
+
+  /* NULL: a child process, all of the above. Otherwise nothing of it. */
+  const struct sbx_request_kind *kind;
+  void *plan; /* of that kind, and owned */
+
   atomic_int refs;
 };
 

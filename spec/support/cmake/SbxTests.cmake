@@ -54,7 +54,7 @@ endfunction()
 function(sbx_link_layers target source)
   target_include_directories(${target} PRIVATE
     "${PROJECT_SOURCE_DIR}/core" "${SBX_SPEC}/core")
-  foreach(layer bind proc io wire base)
+  foreach(layer bind proc http io wire base)
     file(STRINGS "${source}" used REGEX "^#include \"${layer}/")
     if(used AND TARGET sbx_${layer})
       target_link_libraries(${target} PRIVATE sbx_${layer})
