@@ -18,23 +18,21 @@
  * JSON alike. */
 #define SBX_MAX_INTEGER ((lua_Integer)1 << 53)
 
-/* -- lerr.c: failures as values ------------------------------------------- */
+/* ---- lerr.c: failures as values ---- */
 
 /* Pushes nil and {code=, message=}; returns 2, for `return`. */
 int sbx_push_failure(lua_State *L, const struct sbx_err *err);
 /* Pushes the table alone. */
 void sbx_push_error(lua_State *L, const struct sbx_err *err);
 
-/* -- lruntime.c: the state's mailbox ----------------------------------------
- */
+/* ---- lruntime.c: the state's mailbox ---- */
 
 /* The mailbox of this state, opened when it is first needed. NULL on failure:
  * then nil and an error were pushed, and the caller returns 2. Raises while
  * the state is being closed. */
 struct sbx_mailbox *sbx_lua_mailbox(lua_State *L);
 
-/* -- lop.c: operations ------------------------------------------------------
- */
+/* ---- lop.c: operations ---- */
 
 /* Pushes exactly one value: the result of an operation that is done. It is also
  * called for one that failed (op->rc != 0): then nil, or what becomes the field
@@ -55,8 +53,11 @@ struct sbx_lop {
 struct sbx_lop *sbx_lop_new(lua_State *L, sbx_push_result push_result);
 int sbx_lop_submit(lua_State *L, struct sbx_lop *lop); /* returns 1 */
 
-/* -- lfield.c: fields of an options table -------------------------------------
- */
+/* The state is being closed: what a finalizer makes now gets no finalizer any
+ * more, so all operations are let go here. */
+void sbx_lop_close_all(lua_State *L);
+
+/* ---- lfield.c: fields of an options table ---- */
 
 /* All raise "option 'name' ..." at the caller of the running C function.
  * `index` is the absolute index of the table. */
@@ -88,8 +89,7 @@ void sbx_check_rc(lua_State *L, int rc);
 #define sbx_field_timeout(L, index, name, absent)                              \
   sbx_field_integer(L, index, name, 1, SBX_MAX_INTEGER, absent)
 
-/* -- parts of the module: each adds its functions to the table on the top
- * ------ */
+/* ---- parts of the module: each adds to the table on the top ---- */
 
 void sbx_lop_open(lua_State *L);      /* class of operations, nothing else */
 void sbx_lruntime_open(lua_State *L); /* next, fd, sleep, clocks, random */

@@ -38,8 +38,7 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* -- strings ------------------------------------------------------------------
- */
+/* ---- strings ---- */
 
 /* The value of \uXXXX at the current place, or -1. */
 static long unicode_escape(const struct scan *s, size_t ahead) {
@@ -118,8 +117,7 @@ static int scan_string(struct scan *s) {
   return rc;
 }
 
-/* -- numbers ------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 static size_t digits(const struct scan *s, size_t ahead) {
   size_t n = 0;
@@ -183,8 +181,7 @@ static int scan_number(struct scan *s) {
   return rc;
 }
 
-/* -- the rest
- * ------------------------------------------------------------------ */
+/* ---- the rest ---- */
 
 static int scan_word(struct scan *s) {
   static const char *const words[] = {"null", "true", "false"};

@@ -50,8 +50,7 @@ static int fail_text(lua_State *L, const char *message) {
   return 2;
 }
 
-/* -- decode -------------------------------------------------------------------
- */
+/* ---- decode ---- */
 
 static int push_item(lua_State *L, cJSON *item, struct sbx_err *err);
 
@@ -162,8 +161,7 @@ static int l_core_json_decode(lua_State *L) {
   return rc < 0 ? fail_text(L, err.message) : 1;
 }
 
-/* -- encode -------------------------------------------------------------------
- */
+/* ---- encode ---- */
 
 struct encoder {
   lua_State *L;
@@ -194,6 +192,21 @@ static cJSON *raw_integer(lua_Integer n) {
   return cJSON_CreateRaw(text);
 }
 
+/* The shortest text that is read back as the same number; cJSON's own may be
+ * off in the last place. */
+static cJSON *raw_float(double n) {
+  char text[40];
+  for (int digits = 15; digits <= 17; digits++) {
+    snprintf(text, sizeof(text), "%.*g", digits, n);
+    if (strtod(text, NULL) == n)
+      break;
+  }
+  char *point = text + strspn(text, "0123456789+-e");
+  if (*point) /* a locale may have another one */
+    *point = '.';
+  return cJSON_CreateRaw(text);
+}
+
 static cJSON *number(struct encoder *e, int index) {
   if (lua_isinteger(e->L, index))
     return raw_integer(lua_tointeger(e->L, index));
@@ -204,7 +217,7 @@ static cJSON *number(struct encoder *e, int index) {
   }
   if (n == floor(n) && fabs(n) <= (double)SBX_MAX_INTEGER)
     return raw_integer((lua_Integer)n);
-  return cJSON_CreateNumber(n);
+  return raw_float(n);
 }
 
 static bool is_marked_array(lua_State *L, int index) {

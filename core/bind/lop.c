@@ -129,8 +129,7 @@ static int l_op_cancel(lua_State *L) {
   return 0;
 }
 
-static int l_op_gc(lua_State *L) {
-  struct sbx_lop *lop = check_lop(L);
+static void let_go(struct sbx_lop *lop) {
   struct sbx_op *op = lop->op;
   lop->op = NULL;
   free(lop->chunk);
@@ -139,7 +138,21 @@ static int l_op_gc(lua_State *L) {
     sbx_op_cancel(op);
     sbx_op_unref(op);
   }
+}
+
+static int l_op_gc(lua_State *L) {
+  let_go(check_lop(L));
   return 0;
+}
+
+void sbx_lop_close_all(lua_State *L) {
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &boxes_key);
+  lua_pushnil(L);
+  while (lua_istable(L, -2) && lua_next(L, -2)) {
+    let_go(lua_touserdata(L, -1));
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
 }
 
 static int l_op_tostring(lua_State *L) {

@@ -27,6 +27,7 @@ static void drop(struct lmailbox *box) {
 static int l_mailbox_gc(lua_State *L) {
   struct lmailbox *box = lua_touserdata(L, 1);
   box->closed = true;
+  sbx_lop_close_all(L);
   drop(box);
   return 0;
 }

@@ -66,8 +66,7 @@ struct write {
 
 static void settle(struct child *c);
 
-/* -- handles ----------------------------------------------------------------
- */
+/* ---- handles ---- */
 
 static void on_handle_closed(uv_handle_t *handle) {
   struct child *c = handle->data;
@@ -115,8 +114,7 @@ static void finish(struct child *c) {
   sbx_runtime_leave(c->runtime, &c->tenant);
 }
 
-/* -- exit -------------------------------------------------------------------
- */
+/* ---- exit ---- */
 
 /* Not with WNOHANG alone: the zombie stays until finish(). */
 static void look_for_exit(struct child *c) {
@@ -161,8 +159,7 @@ static void kill_group(struct child *c) {
   }
 }
 
-/* -- the one place that decides what is over ----------------------------------
- */
+/* ---- the one place that decides what is over ---- */
 
 static bool any_open(const struct child *c) {
   return c->out[0].open || c->out[1].open;
@@ -225,8 +222,7 @@ static void settle(struct child *c) {
   arm_timer(c, now);
 }
 
-/* -- output
- * -------------------------------------------------------------------- */
+/* ---- output ---- */
 
 static void on_alloc(uv_handle_t *handle, size_t size, uv_buf_t *buf) {
   struct child *c = handle->data;
@@ -274,8 +270,7 @@ static void child_resume(struct sbx_stream *s, enum sbx_fd fd) {
   }
 }
 
-/* -- input
- * ----------------------------------------------------------------------- */
+/* ---- input ---- */
 
 static void on_written(uv_write_t *req, int status) {
   struct write *w = SBX_LIST_OWNER(req, struct write, req);
@@ -320,8 +315,7 @@ static void child_shutdown(struct sbx_stream *s) {
     close_in(c);
 }
 
-/* -- end
- * ------------------------------------------------------------------------- */
+/* ---- end ---- */
 
 static void child_kill(struct sbx_stream *s) {
   struct child *c = (struct child *)s;
@@ -378,8 +372,7 @@ static const struct sbx_stream_ops child_ops = {
     .close = child_close,
 };
 
-/* -- open
- * ------------------------------------------------------------------------ */
+/* ---- open ---- */
 
 /* The handles that cannot fail come first; then the child can be closed in the
  * ordinary way, whatever is missing. */

@@ -26,7 +26,7 @@ void sbx_forkguard_unlock(void) {
  * nothing else is safe in the child of a threaded process. */
 static void after_fork_in_child(void) {
   struct sbx_list *it, *tmp;
-  SBX_LIST_EACH(it, tmp, &guards) {
+  SBX_LIST_EACH (it, tmp, &guards) {
     struct sbx_guard *g = SBX_LIST_OWNER(it, struct sbx_guard, link);
     close(g->fd);
   }

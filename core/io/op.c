@@ -5,20 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* -- jobs, on the I/O thread; each holds a reference ------------------------
- */
+/* ---- jobs, on the I/O thread; each holds a reference ---- */
 
 static void run_submit(struct sbx_job *job) {
   struct sbx_op *op = SBX_LIST_OWNER(job, struct sbx_op, submit_job);
   sbx_mailbox_lock(op->mailbox);
   bool cancelled = op->cancel_posted;
   sbx_mailbox_unlock(op->mailbox);
-  if (cancelled) {
+  op->started = !cancelled;
+  if (!cancelled)
+    op->cls->start(op);
+  else if (op->cls->skip)
+    op->cls->skip(op);
+  else
     sbx_op_complete(op, SBX_ECANCELLED, NULL);
-    return;
-  }
-  op->started = true;
-  op->cls->start(op);
 }
 
 static void run_cancel(struct sbx_job *job) {
@@ -85,8 +85,7 @@ ssize_t sbx_op_push(struct sbx_op *op, int which, const void *data,
   return queued;
 }
 
-/* -- the consumer's side -----------------------------------------------------
- */
+/* ---- the consumer's side ---- */
 
 void sbx_op_init(struct sbx_op *op, const struct sbx_op_class *cls,
                  struct sbx_mailbox *mailbox) {

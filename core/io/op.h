@@ -28,9 +28,11 @@ struct sbx_op;
 
 struct sbx_op_class {
   const char *name;
-  /* I/O thread. May complete the operation before it returns. Not called when
-   * it was cancelled before: then it completes with SBX_ECANCELLED. */
+  /* I/O thread. May complete the operation before it returns. */
   void (*start)(struct sbx_op *op);
+  /* I/O thread, instead of start: it was cancelled before. Completes the
+   * operation. NULL: it completes with SBX_ECANCELLED. */
+  void (*skip)(struct sbx_op *op);
   /* I/O thread, between start and completion only, at most once. NULL:
    * cancelling just completes with SBX_ECANCELLED. Must lead to the completion
    * within a bounded time. */

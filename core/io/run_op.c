@@ -91,6 +91,12 @@ static void run_start(struct sbx_op *op) {
   feed_input(run);
 }
 
+static void run_skip(struct sbx_op *op) {
+  struct sbx_run_op *run = (struct sbx_run_op *)op;
+  run->cancelled = true;
+  finish(run);
+}
+
 static void run_cancel(struct sbx_op *op) {
   struct sbx_run_op *run = (struct sbx_run_op *)op;
   run->cancelled = !run->timed_out;
@@ -111,6 +117,7 @@ static void run_free(struct sbx_op *op) {
 static const struct sbx_op_class run_class = {
     .name = "run",
     .start = run_start,
+    .skip = run_skip,
     .cancel = run_cancel,
     .free = run_free,
 };

@@ -32,7 +32,7 @@ struct sbx_runtime {
 /* The process's runtime; guarded by the fork guard's lock. */
 static struct sbx_runtime *current;
 
-/* -- on the I/O thread ---------------------------------------------------- */
+/* ---- on the I/O thread ---- */
 
 static void close_handle(uv_handle_t *handle, void *arg) {
   (void)arg;
@@ -135,7 +135,7 @@ void sbx_runtime_leave(struct sbx_runtime *rt, struct sbx_tenant *tenant) {
     uv_async_send(&rt->wake); /* on_wake looks whether it was the last */
 }
 
-/* -- any thread ------------------------------------------------------------ */
+/* ---- any thread ---- */
 
 bool sbx_runtime_on_thread(struct sbx_runtime *rt) {
   return pthread_equal(rt->thread, pthread_self()) != 0;

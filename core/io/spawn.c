@@ -29,23 +29,24 @@ static int runnable(const char *path) {
 /* Looks `name` up like a shell does: the first that can be run. Fills out, or
  * says why there is none. */
 static int look_up(const char *name, const char *path, char out[PATH_MAX]) {
+  size_t name_size = strlen(name) + 1;
   if (strchr(name, '/')) {
-    if (strlen(name) >= PATH_MAX)
+    if (name_size > PATH_MAX)
       return -ENAMETOOLONG;
-    strcpy(out, name);
+    memcpy(out, name, name_size);
     return runnable(name);
   }
   int rc = -ENOENT;
   for (const char *dir = path; dir;) {
     const char *end = strchr(dir, ':');
     size_t len = end ? (size_t)(end - dir) : strlen(dir);
-    if (len + strlen(name) + 2 <= PATH_MAX) {
+    if (len + 2 + name_size <= PATH_MAX) {
       if (len > 0) /* an empty entry is the current directory */
         memcpy(out, dir, len);
       else
         out[len++] = '.';
       out[len] = '/';
-      strcpy(out + len + 1, name);
+      memcpy(out + len + 1, name, name_size);
       int found = runnable(out);
       if (found == 0)
         return 0;

@@ -32,3 +32,10 @@ export LUA_CPATH="$tmp/tree/lib/lua/5.4/?.so;;"
 version=$(lua5.4 -e 'print(require("anvia.sandbox")._VERSION)')
 echo "version $version"
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+ ]]
+
+# LPeg is for tools and policies only, and who lacks it is told so.
+said=$(lua5.4 -e '
+  package.preload.lpeg = function() error("there is no lpeg") end
+  local sandbox = require("anvia.sandbox")
+  print(pcall(function() return sandbox.policy end))')
+[[ $said == false*"need LPeg"* ]]

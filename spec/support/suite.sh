@@ -6,7 +6,7 @@
 #
 #   release  gcc, everything       clang  a build without warnings, C tests
 #   asan     every C test and spec with the address and undefined sanitizers
-#   tsan     the C tests, and the specs that ask for it, with the thread one
+#   tsan     the C tests, the specs of the binding and those that ask for it
 #   fuzz     each target for SBX_FUZZ_SECONDS
 
 SUITE_PRESETS=(release clang asan tsan fuzz)

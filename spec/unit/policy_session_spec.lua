@@ -1,263 +1,298 @@
 -- SPDX-License-Identifier: MIT
-local errors = require("anvia.sandbox.errors")
-local fake = require("spec.support.fake_session")
-local policy_session = require("anvia.sandbox.policy_session")
-local sessions = require("anvia.sandbox.session")
+local policy = require("anvia.sandbox.policy")
 
--- The methods that a policy has no say in.
-local FREE = { destroy = true, touch = true }
-
--- Arguments that each method takes.
-local ARGUMENTS = {
-  exec = { { command = "ls" } },
-  exec_stream = { { command = "ls" } },
-  start_process = { { command = "ls" } },
-  read_file = { "a" },
-  read_text_page = { "a" },
-  list_files = { "a" },
-  stat = { "a" },
-  write_file = { "a", "data" },
-  mkdir = { "a" },
-  remove = { "a" },
-  rename = { "a", "b" },
-  list_processes = {},
-  process_info = { "p1" },
-  read_process_logs = { "p1" },
-  signal_process = { "p1", "TERM" },
-  write_process = { "p1", "data" },
-  close_process_stdin = { "p1" },
-  wait_process = { "p1" },
-  stop_process = { "p1" },
-  wait_for_port = { 8000 },
-  destroy = {},
-  touch = {},
-}
-
-local INFO = { id = "p1", command = "sh", args = {}, cwd = "/workspace", status = "running" }
-
---- A policy that answers what `answer(call)` says, and records what it was asked.
-local function stub_policy(answer, limits)
-  local policy = { asked = {}, charged = {} }
-  function policy.session_state()
-    return {
-      grants = {},
-      charge = function(_, kind, amount)
-        policy.charged[kind] = (policy.charged[kind] or 0) + amount
-      end,
-    }
-  end
-  function policy.limits()
-    return limits or {}
-  end
-  function policy.authorize(_, call, state, on_ask)
-    policy.asked[#policy.asked + 1] = call
-    local verdict = answer and answer(call, on_ask, state)
-    if verdict == nil then
-      return true
-    end
-    return nil, errors.new(call.tool, "tool_policy", "%s", verdict)
-  end
-  return policy
+local function load_text(text)
+  local made, err = policy.load(text, { name = "p.lua", text = true })
+  assert.is_nil(err)
+  return made
 end
 
-local function bind(answer, answers, limits)
-  local session = fake.new(answers or {
-    exec = fake.result(),
-    read_file = "",
-    read_text_page = { content = "" },
-    process_info = INFO,
-  }, { published_ports = { fake.port } })
-  local policy = stub_policy(answer, limits)
-  return policy_session.bind(session, policy), session, policy
+local function call(...)
+  return { tool = "exec_command", command = (...), args = { select(2, ...) } }
 end
 
-local function public_methods()
-  local session = setmetatable({}, { __index = getmetatable(sessions.new({
-    plan = { id = "x", workdir = "/workspace" },
-    life = { forget = function() end },
-  })).__index })
-  local names = {}
-  for name in pairs(getmetatable(session).__index) do
-    if not name:find("^_") then
-      names[#names + 1] = name
+describe("asking", function()
+  local asking = load_text("ask { exec = any { \"npm\", \"git push\" }, "
+    .. "because = \"it is public\" } allow { exec = any { \"ls\", \"sh -c\", \"cat\" } } "
+    .. "deny { exec = \"rm\" } "
+    .. "ask { write = \"**\" } ask { env = \"TOKEN\" }")
+  local requests
+
+  local function on_ask(reply)
+    requests = {}
+    return function(request)
+      requests[#requests + 1] = request
+      return reply
     end
   end
-  return names
-end
 
-describe("a session with a policy", function()
-  it("knows every public method of a session", function()
-    local names = public_methods()
-    assert.is_true(#names >= 20)
-    for _, name in ipairs(names) do
-      assert.is_true(policy_session.is_classified(name), name .. " is not classified")
-      assert.is_table(ARGUMENTS[name], name .. " is not tried in this spec")
-    end
-    assert.equal(#names, #fake.METHODS)
+  it("is a deny without somebody to ask", function()
+    local ok, err = asking:authorize(call("npm", "install"), asking:session_state())
+    assert.is_nil(ok)
+    assert.equal("tool_policy", err.code)
+    assert.equal("ask", err.verdict.answer)
+    assert.is_truthy(err.message:find("Needs approval", 1, true))
+    assert.is_truthy(err.message:find("nobody to ask", 1, true))
   end)
 
-  for method, args in pairs(ARGUMENTS) do
-    it("asks before " .. method, function()
-      local guarded, session = bind(function() return "Refused: no." end)
-      local result, err = guarded[method](guarded, table.unpack(args))
-      if FREE[method] then
-        assert.is_true(result)
-        return
-      end
-      assert.is_nil(result)
-      assert.is_true(errors.is(err, "tool_policy"))
-      assert.equal("Refused: no.", err.message)
-      for _, call in ipairs(session.calls) do
-        assert.equal("process_info", call[1])
-      end
-    end)
+  it("does not happen for what is allowed or denied", function()
+    local state = asking:session_state()
+    assert.is_true(asking:authorize(call("ls"), state, on_ask("once")))
+    assert.is_nil((asking:authorize(call("rm", "x"), state, on_ask("session"))))
+    assert.equal(0, #requests)
+  end)
 
-    it("passes on " .. method .. " when the policy allows it", function()
-      local guarded, session = bind()
-      guarded[method](guarded, table.unpack(args))
-      assert.same({ method, table.unpack(args) }, session:last(method))
+  it("tells what is asked, and proposes the narrowest rule", function()
+    local state = asking:session_state()
+    assert.is_true(asking:authorize(call("npm", "install", "left*pad"), state, on_ask("once")))
+    local request = requests[1]
+    assert.equal("npm", request.call.command)
+    assert.equal("npm", request.readings.commands[1].name)
+    assert.equal("it is public", request.because)
+    assert.equal("p.lua", request.file)
+    assert.equal("allow { exec = only { \"npm\", \"install\", \"left\\\\*pad\" }, cwd = "
+      .. "only \"/workspace\" }", request.proposal)
+    -- the proposal is a policy that allows this and nothing else
+    local narrow = load_text(request.proposal)
+    assert.equal("allow", narrow:judge(call("npm", "install", "left*pad")).answer)
+    assert.equal("ask", narrow:judge(call("npm", "install", "leftXpad")).answer)
+    assert.equal("ask", narrow:judge(call("npm", "install", "left*pad", "x")).answer)
+    assert.equal("ask", narrow:judge({ tool = "exec_command", command = "npm", cwd = "other",
+      args = { "install", "left*pad" } }).answer)
+  end)
+
+  it("once is once", function()
+    local state = asking:session_state()
+    assert.is_true(asking:authorize(call("npm", "test"), state, on_ask("once")))
+    assert.is_true(asking:authorize(call("npm", "test"), state, on_ask(true)))
+    assert.equal(1, #requests)
+  end)
+
+  it("for the session covers exactly the same again", function()
+    local state = asking:session_state()
+    assert.is_true(asking:authorize(call("npm", "test"), state, on_ask("session")))
+    assert.is_true(asking:authorize(call("npm", "test"), state, on_ask(false)))
+    assert.equal(0, #requests)
+    assert.is_nil((asking:authorize(call("npm", "test", "x"), state, on_ask(false))))
+    assert.is_true(asking:authorize(call("sh", "-c", "ls && npm test"), state, on_ask(false)))
+    -- another session knows nothing of it
+    assert.is_nil((asking:authorize(call("npm", "test"), asking:session_state(), on_ask(false))))
+  end)
+
+  it("for the session covers a file", function()
+    local state = asking:session_state()
+    local write = { tool = "write_file", path = "src/a", content = "x" }
+    assert.is_true(asking:authorize(write, state, on_ask("session")))
+    assert.equal("allow { write = only \"/workspace/src/a\" }", requests[1].proposal)
+    assert.is_true(asking:authorize(write, state, on_ask(false)))
+    assert.is_nil((asking:authorize({ tool = "write_file", path = "src/b" }, state, on_ask(false))))
+  end)
+
+  it("never lifts a deny", function()
+    local stacked = policy.stack { asking, load_text("deny { exec = \"npm publish\" }") }
+    local state = stacked:session_state()
+    assert.is_nil((stacked:authorize(call("npm", "publish"), state, on_ask("session"))))
+    assert.equal(0, #requests)
+  end)
+
+  for _, reply in ipairs { false, "no", "deny", "always", 1, {} } do
+    it("takes " .. tostring(reply):gsub("0x%x+", "") .. " for a no", function()
+      local ok, err = asking:authorize(call("npm"), asking:session_state(), on_ask(reply))
+      assert.is_nil(ok)
+      assert.is_truthy(err.message:find("not approved", 1, true))
     end)
   end
 
-  it("refuses methods that are not classified", function()
-    local guarded, session = bind()
-    function session.export_everything() return "secret" end
-    session._internal_exec = nil
-    session._hidden = function() return "secret" end
-    session.engine = { remove = function() end }
-    local result, err = guarded:export_everything()
-    assert.is_nil(result)
-    assert.is_true(errors.is(err, "tool_policy"))
-    assert.is_nil(guarded._hidden)
-    assert.is_nil(guarded.engine)
-    assert.is_nil(guarded.calls)
-  end)
-
-  it("shows the public fields as copies and cannot be changed", function()
-    local guarded, session = bind()
-    assert.equal("fake-1", guarded.id)
-    assert.same(session.published_ports, guarded.published_ports)
-    assert.are_not.equal(session.published_ports, guarded.published_ports)
-    assert.has_error(function() guarded.exec = print end)
-    assert.equal("anvia.sandbox.GuardedSession", getmetatable(guarded))
-    assert.is_nil(next(guarded))
-  end)
-
-  it("runs the copy that was judged", function()
-    local env = { A = "b" }
-    local options = { command = "ls", args = { "-l" }, env = env }
-    local guarded, session = bind(function()
-      options.command, options.args[1], env.LD_PRELOAD = "rm", "-rf", "x"
+  it("takes an error for a no", function()
+    local ok, err = asking:authorize(call("npm"), asking:session_state(), function()
+      error("the terminal is gone")
     end)
-    guarded:exec(options)
-    assert.same({ command = "ls", args = { "-l" }, env = { A = "b" } }, session:last("exec")[2])
+    assert.is_nil(ok)
+    assert.is_truthy(err.message:find("the terminal is gone", 1, true))
   end)
 
-  it("judges a method under the name of the tool that could do the same", function()
-    for method, tool in pairs({ signal_process = "stop_process", wait_process = "list_processes",
-      mkdir = "write_file", remove = "write_file", rename = "write_file",
-      write_process = "start_process", close_process_stdin = "stop_process",
-      exec_stream = "exec_command", read_text_page = "read_file" }) do
-      local guarded = bind(function(call)
-        return call.tool == tool and "no" or nil
+  it("works inside a coroutine", function()
+    local state = asking:session_state()
+    local co = coroutine.wrap(function()
+      return asking:authorize(call("npm"), state, function() return coroutine.yield("asked") end)
+    end)
+    assert.equal("asked", co())
+    assert.is_true(co("once"))
+  end)
+
+  describe("never proposes", function()
+    local all = load_text("ask { exec = \"*\" }")
+    for _, words in ipairs {
+      { "sh", "-c", "ls" }, { "bash", "-lc", "npm test" }, { "python3", "x.py" },
+      { "python3.11", "-c", "1" }, { "node", "x.js" }, { "perl", "-e", "1" }, { "git" },
+      { "env", "ls" }, { "xargs", "ls" }, { "find", ".", "-name", "x" }, { "busybox", "ls" },
+      { "sudo", "ls" }, { "timeout", "5", "ls" }, { "./script" }, { "/workspace/bin/x" },
+      { "lua5.4", "x.lua" }, { "ssh", "host", "ls" }, { "awk", "1" }, { "npx", "x" },
+    } do
+      it(table.concat(words, " "), function()
+        assert.is_true(all:authorize(call(table.unpack(words)), all:session_state(),
+          on_ask("session")))
+        assert.is_nil(requests[1].proposal)
       end)
-      local result = guarded[method](guarded, table.unpack(ARGUMENTS[method]))
-      assert.is_nil(result, method)
     end
-  end)
 
-  it("judges what is written to a process with all that was written before", function()
-    local guarded, session, policy = bind(function(call)
-      return call.input and call.input:find("rm x", 1, true) and "no" or nil
+    it("and a yes for the session is then for once", function()
+      local state = all:session_state()
+      assert.is_true(all:authorize(call("python3", "x.py"), state, on_ask("session")))
+      assert.is_nil((all:authorize(call("python3", "x.py"), state, on_ask(false))))
     end)
-    assert.is_true(guarded:write_process("p1", "echo hi\nr"))
-    assert.is_nil((guarded:write_process("p1", "m x\n")))
-    assert.equal("sh", policy.asked[1].command)
-    assert.same({ "write_process", "p1", "echo hi\nr" }, session:last("write_process"))
-  end)
 
-  it("asks a person once for one act", function()
-    local session = fake.new({ process_info = INFO })
-    local policy = stub_policy(function(call, on_ask)
-      return not on_ask({ text = "write " .. call.path }) and "no" or nil
+    it("a program that is given something to read", function()
+      local given = call("psql", "-h", "db")
+      given.input = "select 1"
+      all:authorize(given, all:session_state(), on_ask("session"))
+      assert.is_nil(requests[1].proposal)
+      local made = load_text("ask { exec = \"psql\" } default { exec = \"allow\" }")
+      local state = made:session_state()
+      made:authorize(call("psql"), state, on_ask("session"))
+      assert.is_truthy(requests[1].proposal)
+      assert.is_nil((made:authorize(call("sh", "-c", "echo 'drop x' | psql"), state,
+        on_ask(false))))
     end)
-    local asked = 0
-    local guarded = policy_session.bind(session, policy, {
-      on_ask = function()
-        asked = asked + 1
-        return "once"
-      end,
-    })
-    assert.is_true(guarded:mkdir("a"))
-    assert.equal(1, asked)
-    assert.is_true(guarded:mkdir("a"))
-    assert.equal(2, asked)
+
+    it("a word that is not known", function()
+      local made = load_text("ask { exec = \"npm\" } allow { exec = \"sh -c\" }")
+      made:authorize(call("sh", "-c", "npm $X"), made:session_state(), on_ask("session"))
+      assert.is_nil(requests[1].proposal)
+    end)
+
+    it("a variable that decides what runs", function()
+      local made = load_text("ask { env = any { \"PATH\", \"TOKEN\" } } "
+        .. "default { exec = \"allow\" }")
+      local given = call("ls")
+      given.env = { PATH = "x" }
+      made:authorize(given, made:session_state(), on_ask("session"))
+      assert.is_nil(requests[1].proposal)
+      given.env = { TOKEN = "x" }
+      made:authorize(given, made:session_state(), on_ask("session"))
+      assert.equal("allow { env = \"TOKEN\" }", requests[1].proposal)
+    end)
   end)
 
-  it("counts an act once, and what is known when it is over", function()
-    local states = {}
-    local guarded, _, policy = bind(function(_, _, state)
-      states[#states + 1] = state
-    end, {
-      exec = fake.result({ duration_ms = 40 }),
-      read_file = "12345",
-      read_text_page = { content = "123" },
-    })
-    guarded:remove("a")
-    assert.equal(2, #states)
-    assert.are_not.equal(states[1], states[2])
-    guarded:exec({ command = "ls" })
-    assert.equal(states[1], states[3])
-    guarded:read_file("a")
-    guarded:read_text_page("a")
-    assert.same({ ["exec.ms"] = 40, ["read.bytes"] = 8 }, policy.charged)
+  it("lists every subject that asks", function()
+    local state = asking:session_state()
+    asking:authorize(call("sh", "-c", "npm test; git push > log"), state, on_ask("once"))
+    local readings = {}
+    for i, one in ipairs(requests[1].asks) do readings[i] = one.reading end
+    assert.same({ "npm test", "git push", "write log" }, readings)
+    assert.is_truthy(requests[1].proposal:find("allow { write = only \"/workspace/log\" }", 1,
+      true))
+  end)
+end)
+
+describe("budgets", function()
+  local made = load_text([[
+    default "allow"
+    limit { exec = { calls = 2, total_ms = 1000, timeout_ms = 600, input_bytes = 10 },
+      write = { bytes = 100, file_bytes = 60, calls = 5 }, process = { calls = 1 } }
+  ]])
+
+  it("count calls that may run", function()
+    local state = made:session_state()
+    assert.is_true(made:authorize(call("ls"), state))
+    assert.equal("allow", made:judge(call("ls"), state).answer) -- judging counts nothing
+    assert.is_true(made:authorize({ tool = "start_process", command = "ls" }, state))
+    local ok, err = made:authorize(call("ls"), state)
+    assert.is_nil(ok)
+    assert.is_truthy(err.message:find("the session may use 2 calls for exec, and 2 are used", 1,
+      true), err.message)
+    assert.is_truthy(err.message:find("p.lua:2", 1, true), err.message)
+    assert.equal(2, state:spent("exec.calls"))
+    assert.is_true(made:authorize(call("ls"), made:session_state()))
   end)
 
-  it("lowers a time-out that was left out to what the policy allows", function()
-    local guarded, session = bind(nil, nil, { timeout_ms = 700 })
-    guarded:exec({ command = "ls" })
-    assert.equal(700, session:last("exec")[2].timeout_ms)
-    guarded:wait_for_port(8000)
-    assert.equal(700, session:last("wait_for_port")[3].timeout_ms)
-    guarded:exec({ command = "ls", timeout_ms = 5 })
-    assert.equal(5, session:last("exec")[2].timeout_ms)
-    session.limits = { timeout_ms = 300 }
-    guarded:exec({ command = "ls" })
-    assert.equal(300, session:last("exec")[2].timeout_ms)
+  it("count no call that was refused", function()
+    local other = load_text("deny { exec = \"rm\" } ask { exec = \"mv\" } default \"allow\" "
+      .. "limit { exec = { calls = 1 } }")
+    local state = other:session_state()
+    other:authorize(call("rm"), state)
+    other:authorize(call("mv"), state, function() return false end)
+    assert.equal(0, state:spent("exec.calls"))
+    assert.is_true(other:authorize(call("ls"), state))
   end)
 
-  it("refuses when the policy itself breaks", function()
-    local guarded, session = bind(function() error("broken") end)
-    local result, err = guarded:exec({ command = "ls" })
-    assert.is_nil(result)
-    assert.matches("^Refused: the policy failed: .*broken$", err.message)
-    assert.is_nil(session:last("exec"))
+  it("count time that was charged", function()
+    local state = made:session_state()
+    assert.same({ calls = 2, total_ms = 1000, timeout_ms = 600, input_bytes = 10 },
+      made:limits("exec_command", state))
+    state:charge("exec.ms", 700)
+    assert.equal(300, made:limits("exec_command", state).timeout_ms)
+    assert.equal("allow", made:judge(call("ls"), state).answer)
+    state:charge("exec.ms", 300)
+    assert.equal("deny", made:judge(call("ls"), state).answer)
+    assert.equal(1, made:limits("exec_command", state).timeout_ms)
   end)
 
-  it("raises for arguments that cannot be judged", function()
-    local guarded = bind()
-    local line = debug.getinfo(1, "l").currentline + 1
-    for i, wrong in ipairs({
-      function() guarded:exec("ls") end,
-      function() guarded:exec({ args = {} }) end,
-      function() guarded:read_file() end,
-      function() guarded.exec({}, { command = "ls" }) end,
-    }) do
-      local ok, message = pcall(wrong)
-      assert.is_false(ok)
-      assert.matches("policy_session_spec.lua:" .. line + i .. ": ", message, 1, true)
+  it("count bytes that are written", function()
+    local state = made:session_state()
+    local function write(n) return { tool = "write_file", path = "x", content = ("x"):rep(n) } end
+    assert.is_true(made:authorize(write(60), state))
+    assert.is_nil((made:authorize(write(61), state)))
+    assert.is_nil((made:authorize(write(41), state)))
+    assert.is_true(made:authorize(write(40), state))
+    assert.is_nil((made:authorize(write(1), state)))
+    assert.equal(100, state:spent("write.bytes"))
+  end)
+
+  it("hold for one call", function()
+    local function with(fields)
+      local given = call("cat")
+      for key, value in pairs(fields) do given[key] = value end
+      return made:judge(given).answer
     end
+    assert.equal("allow", with { timeout_ms = 600 })
+    for _, wrong in ipairs { 601, 0, -1, 1e9, "600", 0 / 0 } do
+      assert.equal("deny", with { timeout_ms = wrong }, tostring(wrong))
+    end
+    assert.equal("allow", with { input = ("x"):rep(10) })
+    assert.equal("deny", with { input = ("x"):rep(11) })
+    assert.equal("allow", with {})
+    assert.equal(600, made:limits("exec_command").timeout_ms)
   end)
 
-  it("can be bound again, and then both policies hold", function()
-    local guarded = bind(function(call)
-      return call.command == "a" and "no a" or nil
+  it("are checked again after somebody was asked", function()
+    local asking = load_text("ask { exec = \"*\" } limit { exec = { calls = 1 } }")
+    local state = asking:session_state()
+    local ok, err = asking:authorize(call("ls"), state, function()
+      state:charge("exec.calls", 1)
+      return "once"
     end)
-    local twice = policy_session.bind(guarded, stub_policy(function(call)
-      return call.command == "b" and "no b" or nil
-    end))
-    assert.equal("no a", select(2, twice:exec({ command = "a" })).message)
-    assert.equal("no b", select(2, twice:exec({ command = "b" })).message)
-    assert.is_table(twice:exec({ command = "c" }))
+    assert.is_nil(ok)
+    assert.is_truthy(err.message:find("1 calls", 1, true), err.message)
+  end)
+
+  it("are seen by predicates", function()
+    local seen = load_text([[
+      rule("slow down", function(call)
+        if call.spent.exec.calls >= 2 then return ask("that is enough for now") end
+        if call.limits.calls ~= 10 then return deny("no limits") end
+      end)
+      default "allow" limit { exec = { calls = 10 } } ]])
+    local state = seen:session_state()
+    assert.is_true(seen:authorize(call("ls"), state))
+    assert.is_true(seen:authorize(call("ls"), state))
+    assert.is_nil((seen:authorize(call("ls"), state)))
+  end)
+
+  it("are the smallest of a stack", function()
+    local other = load_text("limit { exec = { calls = 1, timeout_ms = 9000 } } default \"allow\"")
+    local stacked = policy.stack { made, other }
+    assert.equal(1, stacked:limits("exec_command").calls)
+    assert.equal(600, stacked:limits("start_process").timeout_ms)
+    assert.same({ calls = 1 }, stacked:limits("list_processes"))
+  end)
+
+  it("refuse to count nonsense", function()
+    local state = made:session_state()
+    assert.has_error(function() state:charge("exec.cals", 1) end)
+    assert.has_error(function() state:charge("nothing.calls", 1) end)
+    assert.has_error(function() state:charge("exec.calls", -1) end)
+    assert.has_error(function() state:charge("exec.calls", 0 / 0) end)
+    assert.has_error(function() state:charge("exec", 1) end)
   end)
 end)

@@ -73,7 +73,7 @@ describe("exec_command", function()
     assert.equal("exit_code: 124\n\ntimed_out: true\n\nstdout:\na\n\nnote: Stopped after 1000 ms, "
       .. "with all that it had started. Send a timeoutMs of up to 300000 for more. Run what should "
       .. "keep running, such as a server, with start_process.",
-      ending({ exit_code = 124, timed_out = true, stdout = "a" }, { timeoutMs = 1000 }))
+      ending({ exit_code = 124, timed_out = true, stdout = "a", duration_ms = 1000 }))
     assert.equal("exit_code: 130\n\naborted: true\n\nnote: Stopped by the user, with all that it "
       .. "had started.", ending({ exit_code = 130, cancelled = true }))
     assert.equal("exit_code: 139\n\nsignal: SEGV", ending({ exit_code = 139, signal = "SEGV" }))

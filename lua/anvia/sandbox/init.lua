@@ -15,7 +15,6 @@ local loop = require("anvia.sandbox.loop")
 local sandboxes = require("anvia.sandbox.sandbox")
 local sessions = require("anvia.sandbox.session")
 local task = require("anvia.sandbox.task")
-local tools = require("anvia.sandbox.tools")
 
 local M = {
   _VERSION = core._VERSION,
@@ -29,12 +28,46 @@ local M = {
   now_ms = core.now_ms,
   sleep = task.sleep,
   spawn = task.spawn,
-  tool_session = tools.session,
-  tools = tools.build,
 }
+
+-- Tools and policies read shell text with LPeg, which only their users need to have.
+local function needing_lpeg(module)
+  local ok, loaded = pcall(require, module)
+  if ok then
+    return loaded
+  elseif not pcall(require, "lpeg") then
+    error("tools and policies need LPeg: apt-get install lua-lpeg, or luarocks install lpeg", 3)
+  end
+  error(loaded, 0)
+end
+
+--- The tools of a session that a model can be given; see tools/init.lua.
+---@param session anvia.sandbox.Session
+---@param options anvia.sandbox.ToolOptions?
+---@return anvia.sandbox.ToolSet? tools
+---@return anvia.sandbox.Error? err
+function M.tools(session, options)
+  return needing_lpeg("anvia.sandbox.tools").build(session, options)
+end
+
+--- The session that a tool works on; nil for a table that is no tool.
+---@param tool anvia.sandbox.Tool
+---@return anvia.sandbox.Session?
+function M.tool_session(tool)
+  return needing_lpeg("anvia.sandbox.tools").session(tool)
+end
 
 for name, default_image in pairs(image.presets) do
   M[name] = sandboxes.preset(name, default_image)
 end
 
-return M
+-- `sandbox.policy`, when it is first looked at; see policy/init.lua.
+return setmetatable(M, {
+  __index = function(self, name)
+    if name == "policy" then
+      local policy = needing_lpeg("anvia.sandbox.policy")
+      rawset(self, "policy", policy)
+      return policy
+    end
+  end,
+})

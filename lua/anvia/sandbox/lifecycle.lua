@@ -37,9 +37,34 @@ Life.__index = Life
 -- The lives that still own something on an engine.
 local living = {}
 
+-- An object whose finalizer runs before those of all that was made before it, which
+-- only matters when the Lua state is closed: then it ends the sessions that are
+-- left, together. A newer guard replaces it with every life.
+local guard
+local guard_mt = {}
+
+function guard_mt.__gc(self)
+  if self ~= guard or self.pid ~= core.getpid() then
+    return -- replaced, or in a forked child, to which the sessions do not belong
+  end
+  local deadline = core.now_ms() + EXIT_MS
+  local rest = {}
+  for life in pairs(living) do
+    rest[#rest + 1] = life
+    life.core:close()
+  end
+  for _, life in ipairs(rest) do
+    pcall(life.destroy, life, math.max(1, deadline - core.now_ms()))
+  end
+end
+
+local function new_guard()
+  guard = setmetatable({ pid = core.getpid() }, guard_mt)
+end
+
 --- `fields` are {core, engine, plan, hooks, timeout_ms}.
 function M.new(fields)
-  return setmetatable({
+  local life = setmetatable({
     state = "creating",
     core = fields.core,
     engine = fields.engine,
@@ -53,6 +78,8 @@ function M.new(fields)
     session = nil, -- holds the session where the collector must not take it
     told = false,
   }, Life)
+  new_guard()
+  return life
 end
 
 function Life:_set_state(state)
@@ -88,7 +115,8 @@ function Life:_remove(limit_ms)
   local engine = self.engine:within(deadline)
   self.core:close()
   local ended = task.await(self.core:wait_closed(math.max(1, math.floor(limit_ms / 2))))
-  local ok, err = sweep.all(engine, self.plan.create_id, self.opened and "ephemeral", deadline)
+  local mode = self.opened and "ephemeral" or nil
+  local ok, err = sweep.all(engine, self.plan.create_id, mode, deadline)
   if ok and not self.opened and not ended then
     return nil, errors.new("create_session", "timeout", "the engine is still creating")
   elseif ok and self.destroy_volume then
@@ -136,38 +164,12 @@ function Life:forget()
   end
 end
 
--- An object whose finalizer runs before those of all sessions made before it, which
--- only matters when the Lua state is closed: then it ends the sessions that are
--- left, together. A newer guard replaces it with every session.
-local guard
-local guard_mt = {}
-
-function guard_mt.__gc(self)
-  if self ~= guard or self.pid ~= core.getpid() then
-    return -- replaced, or in a forked child, to which the sessions do not belong
-  end
-  local deadline = core.now_ms() + EXIT_MS
-  local rest = {}
-  for life in pairs(living) do
-    rest[#rest + 1] = life
-    life.core:close()
-  end
-  for _, life in ipairs(rest) do
-    pcall(life.destroy, life, math.max(1, deadline - core.now_ms()))
-  end
-end
-
-local function new_guard()
-  guard = setmetatable({ pid = core.getpid() }, guard_mt)
-end
-
 --- The way back of a failed create. What cannot be removed now is removed in the
 --- background, for a while.
 function Life:abandon()
   if self:destroy(ROLLBACK_MS) then
     return
   end
-  new_guard()
   task.spawn(function()
     local deadline = core.now_ms() + LATE_ROLLBACK_MS
     repeat
@@ -197,7 +199,6 @@ function Life:open(session, settings)
   if not settings.auto_destroy then
     self.session = session
   end
-  new_guard()
   if self.hooks:has("on_destroy") then
     self:_watch_end()
   end

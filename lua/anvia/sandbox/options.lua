@@ -190,10 +190,18 @@ local function distance(a, b)
   return row[#b]
 end
 
+-- A forgotten unit ("timeout") is as near as a slip of the finger.
+local function nearness(word, known)
+  if #word > 2 and known:sub(1, #word + 1) == word .. "_" then
+    return 1
+  end
+  return distance(word:lower(), known:lower())
+end
+
 local function near_miss(word, fields)
   local best, best_distance = nil, 3
   for known in pairs(fields) do
-    local d = distance(word:lower(), known:lower())
+    local d = nearness(word, known)
     if d < best_distance or (d == best_distance and best and known < best) then
       best, best_distance = known, d
     end

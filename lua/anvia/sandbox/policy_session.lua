@@ -80,18 +80,22 @@ local function limits_of(session)
   return session.limits or session._limits
 end
 
---- A time-out that was left out is at most what the policy allows.
-local function lower_timeout(guard, method, args)
+--- Whether a method that has a time-out was called without one.
+local function without_timeout(method, args)
   local at = calls.TIMED[method]
   local options = at and args[at]
-  if not at or (options ~= nil and type(options) ~= "table") then
-    return
-  end
-  local most = guard.policy:limits(at == 1 and "exec_command" or "wait_for_port").timeout_ms
-  if most and (options or {}).timeout_ms == nil then
-    args[at] = options or {}
-    local own = limits_of(guard.session)
-    args[at].timeout_ms = math.min(most, own and own.timeout_ms or most)
+  return at and (options == nil or type(options) == "table" and options.timeout_ms == nil)
+end
+
+--- A time-out that was left out is at most what the policy allows, and what it leaves.
+local function lower_timeout(guard, method, args)
+  local at = calls.TIMED[method]
+  local tool = at == 1 and "exec_command" or "wait_for_port"
+  local most = guard.policy:limits(tool, guard.state).timeout_ms
+  if most then
+    local own = limits_of(guard.session) or {}
+    args[at] = args[at] or {}
+    args[at].timeout_ms = math.min(most, args[at].timeout_ms or own.timeout_ms or most)
   end
 end
 
@@ -103,14 +107,15 @@ local function prepare(guard, method, ...)
   for i = 1, count do
     args[i] = copy_plain(args[i])
   end
-  if guard.policy then
-    lower_timeout(guard, method, args)
-  end
+  local left_out = without_timeout(method, args)
   if guard.limits and caps[method] then
     local ok, err = caps[method](args, guard.limits)
     if not ok then
       return nil, err
     end
+  end
+  if guard.policy and left_out then
+    lower_timeout(guard, method, args)
   end
   if guard.policy then
     local list, err = calls.METHODS[method](guard, method, args)
@@ -208,9 +213,9 @@ function policy_session.bind(session, policy, options)
   if policy then
     local facts
     facts, guard.forget = facts_of(session)
-    guard.state = guard.state or policy:session_state()
-    guard.shadow = policy:session_state()
-    guard.state.facts, guard.shadow.facts = facts, facts
+    guard.state = guard.state or policy:session_state(facts)
+    guard.state.facts = facts
+    guard.shadow = policy:session_state(facts)
     guard.shadow.grants = guard.state.grants
   end
   local proxy = setmetatable({}, mt)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- stream.lua - the output of a running command, handed out piece by piece.
 
+local errors = require("anvia.sandbox.errors")
 local task = require("anvia.sandbox.task")
 
 local M = {}
@@ -93,9 +94,11 @@ end
 
 Stream.__close = Stream.close
 
+-- The operation is collected too, which cancels it.
 function Stream:__gc()
   if self._operation then
-    task.spawn(self.close, self)
+    self._operation = nil
+    self._on_end(nil, errors.new("exec_stream", "cancelled", "nobody holds the stream any more"))
   end
 end
 

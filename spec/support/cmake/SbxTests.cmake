@@ -131,8 +131,9 @@ macro(sbx_add_lua_host)
   list(APPEND SBX_TEST_ENV "SBX_LUA=${SBX_LUA}")
 endmacro()
 
-# With the thread sanitizer, only the engine specs that say so in a line
-# "-- tsan: yes" are run: they take long, and most start no second thing.
+# With the thread sanitizer, the specs of the binding are run, and of the others
+# those that say so in a line "-- tsan: yes": most have nothing to do with
+# threads, and all take long.
 function(sbx_add_specs)
   foreach(kind unit binding integration regress)
     file(GLOB specs CONFIGURE_DEPENDS "${SBX_SPEC}/${kind}/*_spec.lua")
@@ -143,7 +144,7 @@ function(sbx_add_specs)
       if(kind MATCHES "integration|regress")
         set(engine TRUE)
       endif()
-      if(SBX_SANITIZE STREQUAL "thread" AND engine)
+      if(SBX_SANITIZE STREQUAL "thread" AND NOT kind STREQUAL "binding")
         file(STRINGS "${spec}" wanted REGEX "^-- tsan: yes")
         if(NOT wanted)
           continue()

@@ -46,8 +46,12 @@ local function literal(text)
   return (text:gsub("[*?%[\\]", "\\%0"))
 end
 
+-- What a program reads is as good as an argument, and a grant does not cover it.
+local GIVEN_NOTHING = { none = true, inherit = true }
+
 local function propose_command(command)
   local words = plain_words(command)
+  if command.stdin and not GIVEN_NOTHING[command.stdin] then return nil end
   local role = command.role or "program"
   if not words or not command.name or (role ~= "program" and role ~= "builtin") then return nil end
   if runs_anything(command.name) or command.cwd == nil then return nil end
@@ -58,7 +62,7 @@ local function propose_command(command)
   return {
     key = "exec\0" .. command.cwd .. "\0" .. table.concat(words, "\0"),
     text = ("allow { exec = %s, cwd = %s }"):format(show.source { only = patterns },
-      show.source(literal(command.cwd))),
+      show.source { only = literal(command.cwd) }),
   }
 end
 
@@ -71,7 +75,7 @@ function ask.propose(found)
     if subject.dynamic then return nil end
     local path = "/" .. table.concat(subject.absolute, "/")
     return { key = subject.kind .. "\0" .. path,
-      text = ("allow { %s = %s }"):format(subject.kind, show.source(literal(path))) }
+      text = ("allow { %s = %s }"):format(subject.kind, show.source { only = literal(path) }) }
   elseif subject.kind == "env" then
     if subject.risky then return nil end
     return { key = "env\0" .. subject.name,

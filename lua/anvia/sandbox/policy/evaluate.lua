@@ -77,16 +77,42 @@ local function test_command(layer, one, subject, strict)
   return match.exact(one, view, view.name and layer.programs[view.name]) and "yes" or nil
 end
 
-local function reads_from(command, from)
-  for _, name in ipairs(command.pipes_from or {}) do
-    if glob.test(from, match.fold(name)) then return true end
+-- Commands by the list of those that read them: all of one stage of a pipeline share it.
+local function writers_of(ctx)
+  if ctx.writers then return ctx.writers end
+  ctx.writers = {}
+  for _, command in ipairs(ctx.readings.commands) do
+    local readers = command.pipes_to
+    if readers then
+      ctx.writers[readers] = ctx.writers[readers] or {}
+      table.insert(ctx.writers[readers], command)
+    end
   end
-  return from.text == "*" and command.stdin == "pipe"
+  return ctx.writers
 end
 
-local function test_pipes(layer, pipes, subject, strict)
+-- Whether one of the stages before the command, near or far, is the program.
+local function reads_from(command, from, ctx)
+  local list, seen = command.pipes_from, {}
+  if from.text == "*" then return list ~= nil or command.stdin == "pipe" or command.fed end
+  while list and not seen[list] do
+    seen[list] = true
+    for _, name in ipairs(list) do
+      if glob.test(from, match.fold(name)) then return true end
+    end
+    local before = nil
+    for _, writer in ipairs(writers_of(ctx)[list] or {}) do
+      if writer.name and glob.test(from, match.fold(writer.name)) then return true end
+      before = before or writer.pipes_from
+    end
+    list = before
+  end
+  return false
+end
+
+local function test_pipes(layer, pipes, subject, strict, ctx)
   for _, pipe in ipairs(pipes) do
-    local found = reads_from(subject.command, pipe.from)
+    local found = reads_from(subject.command, pipe.from, ctx)
       and test_command(layer, pipe.into, subject, strict)
     if found then return found end
   end
@@ -101,7 +127,7 @@ local function test_ports(ranges, port)
 end
 
 -- `test` is what the clause or its exception holds for this kind of subject.
-local function test_subject(layer, kind, test, subject, strict)
+local function test_subject(layer, kind, test, subject, strict, ctx)
   if kind == "exec" then
     local best = nil
     for _, one in ipairs(test) do
@@ -111,7 +137,7 @@ local function test_subject(layer, kind, test, subject, strict)
     end
     return best
   elseif kind == "pipe" then
-    return test_pipes(layer, test, subject, strict)
+    return test_pipes(layer, test, subject, strict, ctx)
   elseif kind == "env" then
     return test_names(test, subject.name)
   elseif kind == "port" then
@@ -166,7 +192,8 @@ local function clause_holds(layer, clause, found, subject, ctx)
   local strict = clause.rule.answer ~= "allow"
   found = weaker(found, test_conditions(clause, subject, ctx, strict))
   if not found then return nil end
-  if clause.except and test_subject(layer, clause.kind, clause.except, subject, not strict) then
+  if clause.except
+    and test_subject(layer, clause.kind, clause.except, subject, not strict, ctx) then
     return nil
   end
   if clause.conditions.when then
@@ -213,7 +240,8 @@ end
 local function other_rules(layer, kind, best, subject, ctx)
   for _, clause in ipairs(layer.clauses[kind]) do
     if best and best.answer == "deny" and not ctx.trace then return best end
-    local found = test_subject(layer, kind, clause.test, subject, clause.rule.answer ~= "allow")
+    local strict = clause.rule.answer ~= "allow"
+    local found = test_subject(layer, kind, clause.test, subject, strict, ctx)
     if found then best = consider(layer, best, clause, found, subject, ctx) end
   end
   return best
@@ -223,7 +251,8 @@ end
 local function by_rules(layer, subject, ctx)
   if subject.kind == "exec" then
     local best = exec_rules(layer, subject, ctx)
-    if subject.command.pipes_from or subject.command.stdin == "pipe" then
+    local command = subject.command
+    if command.pipes_from or command.stdin == "pipe" or command.fed then
       best = other_rules(layer, "pipe", best, subject, ctx)
     end
     return best

@@ -50,6 +50,8 @@ end
 
 local function reason(found)
   if found.failed then return found.failed end
+  if found.by == "inert" then return "nothing speaks against it" end
+  if found.by == "grant" then return "it was granted for the session" end
   if found.by == "limit" or found.by == "call" then return found.because end
   local because = found.because or (found.rule and found.rule.because)
   if found.maybe then
@@ -69,7 +71,7 @@ end
 
 --- The `because` of a verdict: always a text.
 function explain.because(found)
-  return reason(found) or ("the rule " .. found.rule.title)
+  return reason(found) or (found.rule and "the rule " .. found.rule.title)
 end
 
 local OPENING = { deny = "Refused: ", ask = "Needs approval: ", allow = "Allowed: " }
@@ -93,7 +95,6 @@ end
 local function step_line(step)
   local lines = { ("%-6s %s"):format(step.answer, what(step)) }
   local why = reason(step)
-  if step.by == "inert" then why = "nothing speaks against it" end
   if step.rule then lines[#lines + 1] = "       by " .. step.rule.title end
   if place(step) then lines[#lines + 1] = "       at " .. place(step) end
   if why then lines[#lines + 1] = "       " .. why end

@@ -162,7 +162,8 @@ function glob.path(text)
   local trimmed = string.gsub(body, "/+$", "")
   if byte(body) == 47 then
     path.from = "root"
-  elseif find(trimmed, "/", 1, true) and not find(trimmed, "^%*%*/") or trimmed == "." then
+  elseif find(text, "^%./") or trimmed == "."
+    or (find(trimmed, "/", 1, true) and not find(trimmed, "^%*%*/")) then
     path.from = "workspace"
   else
     path.from = "anywhere"
@@ -214,6 +215,7 @@ function glob.test_path(path, absolute, relative, wide)
     parts = absolute
   end
   if not parts then return false end
+  if path.exact then return test_parts(path.parts, parts, false) end
   if wide then return test_parts(path.wide, parts, true) end
   return test_parts(path.parts, parts, path.covers)
 end

@@ -31,7 +31,8 @@ local function new(all, failure)
   for _, layer in ipairs(all) do
     for name, description in pairs(layer.wrappers) do
       wrappers = wrappers or {}
-      wrappers[name] = description
+      -- the first one stays: a later layer must not change what an earlier one sees
+      if wrappers[name] == nil then wrappers[name] = description end
     end
   end
   return setmetatable({ layers = all, wrappers = wrappers, error = failure, readings = nil }, mt)

@@ -43,7 +43,7 @@ end
 local function bad_env(value)
   if type(value) ~= "table" then return "'env' must be a table" end
   for name, text in pairs(value) do
-    if type(name) ~= "string" or name == "" or name:find("[=%z]") then
+    if type(name) ~= "string" or name == "" or name:find("[=\0]") then
       return "'env' has a name that cannot be one"
     end
     local wrong = bad_text("env." .. name, text)

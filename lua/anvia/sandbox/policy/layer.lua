@@ -8,8 +8,12 @@ local near = require("anvia.sandbox.policy.near")
 local programs = require("anvia.sandbox.policy.programs")
 local rule = require("anvia.sandbox.policy.rule")
 local show = require("anvia.sandbox.policy.show")
+local wrapper = require("anvia.sandbox.policy.wrapper")
 
 local layer = {}
+
+-- Alternatives multiply: a short policy could otherwise fill the host's memory.
+local MAX_PATTERNS = 50000
 
 local function keys(set)
   local list = {}
@@ -68,7 +72,14 @@ end
 local add = {}
 
 local function add_answer(self, declared, complain)
-  layer.add_rule(self, rule.compile(declared, self.file, complain))
+  if self.patterns > MAX_PATTERNS then return end
+  local made = rule.compile(declared, self.file, complain)
+  for _, clause in ipairs(made.clauses) do self.patterns = self.patterns + #clause.test end
+  if self.patterns > MAX_PATTERNS then
+    complain(declared.line, ("more than %d patterns, counting combinations of alternatives")
+      :format(MAX_PATTERNS))
+  end
+  layer.add_rule(self, made)
 end
 
 add.allow, add.ask, add.deny = add_answer, add_answer, add_answer
@@ -167,8 +178,8 @@ function add.program(self, declared, complain)
   self.described[name] = programs.merge(self.described[name], declared.value)
 end
 
-function add.wrapper(self, declared)
-  self.wrappers[declared.name] = declared.value
+function add.wrapper(self, declared, complain)
+  self.wrappers[declared.name] = wrapper.compile(declared, complain)
 end
 
 local function add_limit(self, kind, name, value, declared, complain)
@@ -238,7 +249,7 @@ function layer.new(file)
   local made = {
     file = file, rules = {}, exec = {}, clauses = {}, predicates = {}, expectations = {},
     defaults = {}, default_lines = {}, limits = {}, container = {}, described = {}, wrappers = {},
-    programs = {}, box = nil,
+    programs = {}, patterns = 0, box = nil,
   }
   for _, kind in ipairs(language.subjects) do made.clauses[kind] = {} end
   return made

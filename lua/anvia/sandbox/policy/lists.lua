@@ -14,7 +14,7 @@ local function check(name, list)
   if list == nil then return {} end
   if type(list) ~= "table" then error("option '" .. name .. "' must be a list of names", 4) end
   for i, item in ipairs(list) do
-    if type(item) ~= "string" or item == "" or item:find("[%s%z]") then
+    if type(item) ~= "string" or item == "" or item:find("[%s\0]") then
       error(("option '%s' must be a list of program names; number %d is none"):format(name, i), 4)
     end
   end

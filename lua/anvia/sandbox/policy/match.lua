@@ -55,6 +55,16 @@ local function abbreviates(item, text)
     and text:sub(1, #item.option) == item.option
 end
 
+-- `--rec` for -r, which is --recursive
+local function abbreviates_same(item, text)
+  local same_options = item.options and item.options.same or {}
+  local canonical = same_options[text]
+  for name, other in pairs(canonical and same_options or {}) do
+    if other == canonical and abbreviates(item, name) then return true end
+  end
+  return false
+end
+
 local function option_fits(matcher, item, strict)
   if glob.test(matcher, item.option) or glob.test(matcher, item.text) then return true end
   local text = matcher.literal
@@ -64,7 +74,7 @@ local function option_fits(matcher, item, strict)
   for _, letter in ipairs(item.letters or {}) do
     if letter == text or (options and same(options, letter, text)) then return true end
   end
-  return strict and abbreviates(item, text) or false
+  return strict and (abbreviates(item, text) or abbreviates_same(item, text)) or false
 end
 
 local function names(matchers, item, strict)
@@ -99,6 +109,9 @@ local walk
 local function walk_dynamic(state, w, i)
   local item = state.items[i]
   if not item.dynamic.single then return "maybe" end
+  if not item.option_possible and not item.dashed and state.words[w][1].text == "*" then
+    return walk(state, w + 1, i + 1)
+  end
   if could_be(state.words[w], item.dynamic) and walk(state, w + 1, i + 1) then return "maybe" end
   if item.option_possible and walk(state, w, i + 1) then return "maybe" end
   return nil
@@ -145,8 +158,17 @@ local function nothing_more(pattern, view)
   return operands <= #pattern.words
 end
 
+-- A program that is not known yet is left to the default for what cannot be read; only "*" is sure
+-- to name it.
+local function program_unknown(pattern)
+  for _, matcher in ipairs(pattern.programs) do
+    if matcher.text == "*" then return true end
+  end
+  return false
+end
+
 local function program_strict(pattern, view)
-  if not view.name then return false end
+  if not view.name then return program_unknown(pattern) end
   for i, matcher in ipairs(pattern.programs) do
     if matcher.text:find("/", 1, true) then
       local exact = pattern.exact[i]
@@ -187,7 +209,7 @@ end
 
 local function program_exact(pattern, view)
   local written = view.written
-  if not written then return false end
+  if not written then return program_unknown(pattern) end
   local path = written:find("/", 1, true) ~= nil
   for _, matcher in ipairs(pattern.exact) do
     -- a name without a path never stands for a program in some directory
@@ -229,10 +251,10 @@ local function exact_item(pattern, item, matched, seen, has_risky)
     if pattern.only or risky(item) or (wanted and not item.known) then return nil end
     return matched
   elseif item.dynamic then
-    if pattern.only or (has_risky and (item.option_possible or item.dashed)) then return nil end
-    if not wanted then return matched end
-    local any = wanted[1].text == "*" and item.dynamic.single and not item.option_possible
-    return any and matched + 1 or nil
+    local option = item.option_possible or item.dashed
+    if has_risky and option then return nil end
+    if not wanted then return not pattern.only and matched or nil end
+    return wanted[1].text == "*" and item.dynamic.single and not option and matched + 1 or nil
   elseif wanted then
     if item.maybe then return nil end
     return test_any(wanted, item.operand) and matched + 1 or nil

@@ -23,7 +23,7 @@ local function copy_command(command)
   return { argv = command.argv, name = command.name, path = command.path, file = command.file,
     role = command.role, via = command.via, reading = command.reading, cwd = command.cwd,
     stdin = command.stdin, pipes_from = command.pipes_from, pipes_to = command.pipes_to,
-    reads_pipe = command.stdin == "pipe" or command.pipes_from ~= nil or nil }
+    reads_pipe = command.stdin == "pipe" or command.pipes_from ~= nil or command.fed or nil }
 end
 
 -- The call as predicates see it. Made once; the box copies it for each of them.

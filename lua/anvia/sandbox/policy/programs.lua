@@ -129,11 +129,8 @@ programs.builtin = {
     risky_options = { "-H", "--host", "-M", "--machine", "--root" },
     same_options = { { "-f", "--force" }, { "-a", "--all" }, { "-t", "--type" } },
   },
-  -- Without sub-commands: for the options that run or overwrite something else.
-  find = {
-    risky_options = { "-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0",
-      "-fprintf", "-fls", "-files0-from" },
-  },
+  -- Without sub-commands: for the options that run or overwrite something else. What find runs and
+  -- removes is read, and judged as commands and files.
   tar = {
     risky_options = { "--to-command", "-I", "--use-compress-program", "--checkpoint-action",
       "--rsh-command", "--rmt-command", "-F", "--info-script", "--new-volume-script", "-P",

@@ -82,13 +82,110 @@
 ---@field links (fun(path: string): string?)?  target of a link in the workspace, for an absolute path
 ---@field env table<string, string>?  what is known to be in the environment of the session
 
+local reader = require("anvia.sandbox.policy.readings_reader")
+local openers = require("anvia.sandbox.policy.readings_openers")
+local script = require("anvia.sandbox.policy.readings_script")
+local variables = require("anvia.sandbox.policy.readings_variables")
+local paths = require("anvia.sandbox.policy.readings_paths")
+
+for name, method in pairs(require("anvia.sandbox.policy.readings_scripts")) do
+  reader[name] = method
+end
+
 local readings = {}
 
+--- What tools do with the path they are given.
+local PATH_TOOLS = {
+  read_file = { "read" }, read_text_page = { "read" }, list_files = { "read" }, stat = { "read" },
+  write_file = { "write" }, mkdir = { "write" }, remove = { "write" }, rename = { "write" },
+}
+
+--- Checks that text is free of NUL bytes, which end a C string.
+local function refuse_nul(r, where, value)
+  if type(value) == "string" and value:find("%z") then
+    r:problem("nul", "a NUL byte", where)
+  end
+end
+
+--- Files that the call names itself.
+local function tool_paths(r, call, cwds)
+  for _, field in ipairs({ "path", "to", "new_path", "target" }) do
+    local path = call[field]
+    if type(path) == "string" then
+      refuse_nul(r, field, path)
+      for _, kind in ipairs(PATH_TOOLS[call.tool] or { "read", "write" }) do
+        r:access(kind, path, cwds, "tool")
+      end
+    end
+  end
+end
+
+local function environment(r, call, at)
+  local env, names = {}, {}
+  for name, value in pairs(type(call.env) == "table" and call.env or {}) do
+    if type(name) == "string" then
+      refuse_nul(r, "env", name)
+      refuse_nul(r, "env", value)
+      env[name] = type(value) == "string" and value or true
+      names[#names + 1] = name
+    end
+  end
+  at.env = env
+  table.sort(names)
+  return names
+end
+
+local function standard_input(call)
+  if type(call.input) == "string" then
+    return { kind = "input", text = call.input }
+  elseif call.input or call.stdin then
+    return { kind = "inherit" }
+  end
+  return { kind = "none" }
+end
+
+local function run(r, call, cwds)
+  local argv = { call.command }
+  refuse_nul(r, "command", call.command)
+  for i, word in ipairs(type(call.args) == "table" and call.args or {}) do
+    if type(word) ~= "string" then
+      r:problem("syntax", "an argument that is not text", "args")
+      word = tostring(word)
+    end
+    refuse_nul(r, "args", word)
+    argv[i + 1] = word
+  end
+  local at = { via = { "argv" }, cwds = cwds, stdin = standard_input(call), vars = {}, depth = 0 }
+  local names = environment(r, call, at)
+  r:run(argv, at)
+  for _, name in ipairs(names) do
+    variables.run(r, name, at.env[name], at)
+  end
+end
+
+--- Reads a call.
 ---@param call table     {tool, command, args, cwd, env, input, path, content, ...}
 ---@param context anvia.sandbox.ReadingsContext?
 ---@return anvia.sandbox.Readings
-function readings.of(call, context) -- luacheck: ignore 212
-  return { complete = false, problems = {}, commands = {}, accesses = {} }
+function readings.of(call, context)
+  context = context or {}
+  local r = reader.new(context, openers.new(context.wrappers))
+  local cwds = { r.workdir }
+  if type(call.cwd) == "string" then
+    refuse_nul(r, "cwd", call.cwd)
+    cwds = { paths.absolute(call.cwd, r.workdir) }
+  end
+  if type(call.command) == "string" then
+    run(r, call, cwds)
+  end
+  tool_paths(r, call, cwds)
+  return {
+    complete = r.complete,
+    problems = r.problems,
+    commands = r.commands,
+    accesses = r.accesses,
+    script = script.new(r),
+  }
 end
 
 return readings

@@ -42,7 +42,17 @@ local function each(value, compile)
   return out
 end
 
-function read.paths(value) return each(value, glob.path) end
+-- only "src" is that directory, or file, and nothing below it.
+local function exact_path(text)
+  local path, wrong = glob.path(text)
+  if path then path.exact = true end
+  return path, wrong
+end
+
+function read.paths(value)
+  if type(value) == "table" and value.only then return each(value.only, exact_path) end
+  return each(value, glob.path)
+end
 
 function read.names(value) return each(value, glob.token) end
 

@@ -11,6 +11,9 @@ local show = require("anvia.sandbox.policy.show")
 
 local selftest = {}
 
+-- Examples are read by code that no budget of the box counts, so they have one of their own.
+local MAX_TESTS_BYTES = 256 * 1024
+
 local CALL_FIELDS = { "tool", "command", "args", "cwd", "env", "input", "path", "content", "port",
   "id", "timeout_ms", "size", "to", "signal" }
 
@@ -152,11 +155,30 @@ local function test_expectation(policy, expectation, complain)
   return nil
 end
 
+local function size_of(value)
+  if type(value) ~= "table" then return #tostring(value) + 16 end
+  local size = 16
+  for _, item in pairs(value) do size = size + size_of(item) end
+  return size
+end
+
+local function size_of_tests(layer)
+  local size = 0
+  for _, rule in ipairs(layer.rules) do
+    size = size + size_of(rule.match) + size_of(rule.not_match)
+  end
+  for _, expectation in ipairs(layer.expectations) do size = size + size_of(expectation.call) end
+  return size
+end
+
 --- Runs all tests of a policy of one layer -> list of complaints.
 function selftest.run(policy)
   local layer, complaints = policy.layers[1], {}
   local function complain(line, text)
     complaints[#complaints + 1] = ("%s:%d: %s"):format(layer.file, line, text)
+  end
+  if size_of_tests(layer) > MAX_TESTS_BYTES then
+    return { ("%s: the examples have more than %d bytes"):format(layer.file, MAX_TESTS_BYTES) }
   end
   for _, rule in ipairs(layer.rules) do
     if rule.match ~= nil or rule.not_match ~= nil then test_rule(policy, layer, rule, complain) end

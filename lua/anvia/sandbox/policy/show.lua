@@ -45,9 +45,22 @@ function show.source(value)
   return render(value, 0)
 end
 
---- At most `max` bytes of text, without control characters, not cut inside a character.
+-- Characters that change how a line looks without being seen: zero width, joiners, and those that
+-- turn the direction of text around.
+local UNSEEN = { "\194\160", "\194\173", "\226\128[\139-\143]", "\226\128[\168-\175]",
+  "\226\129[\160-\175]", "\227\128\128", "\239\187\191" }
+
+local function escape(bytes)
+  return (bytes:gsub(".", function(c) return ("\\x%02x"):format(c:byte()) end))
+end
+
+--- At most `max` bytes of text for people to read: nothing in it is unseen, and no character of it
+--- is cut.
 function show.line(text, max)
   text = text:gsub("%c", " ")
+  if text:find("[\194\226\227\239]") then
+    for _, pattern in ipairs(UNSEEN) do text = text:gsub(pattern, escape) end
+  end
   max = max or MAX
   if #text <= max then return text end
   local cut = max - 3

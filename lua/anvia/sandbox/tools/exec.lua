@@ -72,15 +72,16 @@ end
 --- Why a command ended as it did, when the exit code alone does not tell.
 local function explain_end(result, input, context, notes)
   if result.timed_out then
-    local more, most = "", context.limits.exec.max
-    if input.timeoutMs < most then
+    local more, limit = "", context.limits.exec
+    local most = limit.max
+    if (input.timeoutMs or limit.default) < most then
       more = string.format(" Send a timeoutMs of up to %d for more.", most)
     end
     if context.has.start_process then
       more = more .. " Run what should keep running, such as a server, with start_process."
     end
-    notes[#notes + 1] = string.format("Stopped after %d ms, with all that it had started.%s",
-      input.timeoutMs, more)
+    notes[#notes + 1] = string.format("Stopped after %.0f ms, with all that it had started.%s",
+      result.duration_ms, more)
   elseif result.cancelled then
     notes[#notes + 1] = "Stopped by the user, with all that it had started."
   elseif result.oom_killed then
@@ -158,7 +159,6 @@ function exec.text(result, input, context)
 end
 
 local function run(session, input, context)
-  input.timeoutMs = input.timeoutMs or context.limits.exec.default
   local result, err = session:exec({
     command = input.command,
     args = input.args,

@@ -7,6 +7,7 @@
 local errors = require("anvia.sandbox.errors")
 local limits = require("anvia.sandbox.tools.limits")
 local opt = require("anvia.sandbox.options")
+local policies = require("anvia.sandbox.policy")
 local policy_session = require("anvia.sandbox.policy_session")
 local set = require("anvia.sandbox.tools.set")
 local tool = require("anvia.sandbox.tools.tool")
@@ -73,15 +74,23 @@ end
 local function policy_of(options, lim)
   local lists
   if lim.allowed_commands or lim.blocked_commands then
-    lists = require("anvia.sandbox.policy").from_lists({
+    lists = policies.from_lists({
       allowed_commands = lim.allowed_commands,
       blocked_commands = lim.blocked_commands,
     })
   end
   if lists and options.policy then
-    return require("anvia.sandbox.policy").stack({ options.policy, lists })
+    return policies.stack({ options.policy, lists })
   end
   return lists or options.policy
+end
+
+--- The tools show no longer time-outs than the policy allows.
+local function lower(limit, most)
+  if most then
+    limit.max = math.max(1, math.min(limit.max, math.floor(most)))
+    limit.default = math.min(limit.default, limit.max)
+  end
 end
 
 --- Builds the tools of a session.
@@ -95,7 +104,7 @@ function tools.build(session, options)
     error("tools: argument 1 must be a session", 2)
   end
   local checked = opt.check("tools", limits.OPTIONS, options)
-  if checked.policy ~= nil and type(checked.policy) ~= "table" then
+  if checked.policy ~= nil and not policies.is(checked.policy) then
     error("tools: option 'policy' must be a loaded policy", 2)
   end
   local by_name = definitions()
@@ -108,7 +117,12 @@ function tools.build(session, options)
   if not ok then
     return nil, err
   end
-  local guarded = policy_session.bind(session, policy_of(checked, lim), {
+  local policy = policy_of(checked, lim)
+  if policy then
+    lower(lim.exec, policy:limits("exec_command").timeout_ms)
+    lower(lim.wait, policy:limits("wait_for_port").timeout_ms)
+  end
+  local guarded = policy_session.bind(session, policy, {
     on_ask = checked.on_ask,
     limits = lim,
   })

@@ -71,7 +71,7 @@ local function wait(session, input, context)
   end
   local port
   port, err = session:wait_for_port(input.containerPort, {
-    timeout_ms = input.timeoutMs or context.limits.wait.default,
+    timeout_ms = input.timeoutMs,
     cancel = context.cancel,
   })
   if port then

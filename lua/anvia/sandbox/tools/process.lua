@@ -135,10 +135,8 @@ local function stop_schema()
   return object({ processId = id_property() }, { "processId" })
 end
 
-local function stop(session, input, context)
-  local info, err = session:stop_process(input.processId, {
-    grace_period_ms = context.limits.grace_ms,
-  })
+local function stop(session, input)
+  local info, err = session:stop_process(input.processId)
   if not info then
     return nil, advice.on_process(err, session)
   end

@@ -33,11 +33,21 @@ function methods:runs(...)
   return nil
 end
 
---- Whether a command pipes, directly or through others, into this program.
-function methods:pipes_into(name)
-  local token = globs.token(name)
+--- Whether one of these programs reads what another command prints.
+function methods:pipes_into(...)
+  for _, name in ipairs { ... } do
+    local token = globs.token(name)
+    for _, command in ipairs(self.commands) do
+      if command.reads_pipe and globs.test(token, command.name or "") then return true end
+    end
+  end
+  return false
+end
+
+--- The same for any shell.
+function methods:pipes_into_shell()
   for _, command in ipairs(self.commands) do
-    if command.reads_pipe and globs.test(token, command.name or "") then return true end
+    if command.reads_pipe and command.role == "shell" then return true end
   end
   return false
 end

@@ -43,7 +43,7 @@ function own.find(s, pattern, init, plain)
   s, pattern = text(s, 1, "find"), text(pattern, 2, "find")
   init = start(init, s)
   if init > #s + 1 then return nil end
-  if plain or not find(pattern, "[%^$*+?.()%[%]%%-]") then
+  if plain or not find(pattern, "[%^$*+?.(%[%%-]") then
     if #pattern <= MAX_NEEDLE then return find(s, pattern, init, true) end
     pattern = native.gsub(pattern, "%W", "%%%0")
   end

@@ -1,0 +1,355 @@
+-- SPDX-License-Identifier: MIT
+--- A simple command: assignments, redirections, words; functions and aliases.
+
+local state = require("anvia.sandbox.policy.shell.state")
+local shell = require("anvia.sandbox.policy.shell")
+local expand = require("anvia.sandbox.policy.shell.expand")
+local ast = require("anvia.sandbox.policy.shell.ast")
+local redirects = require("anvia.sandbox.policy.readings_redirects")
+local variables = require("anvia.sandbox.policy.readings_variables")
+
+local MAX_WAYS = 12
+local MAX_CALLS = 8
+local MAX_INLINED = 2000
+local MAX_STEPS = 100000
+
+local simple = {}
+
+--- Builtins whose arguments are assignments.
+local DECLARES = {
+  export = true, readonly = true, ["local"] = true, declare = true, typeset = true,
+}
+
+--- Commands that are known to take a part of their input and leave the rest.
+local SHARES = {
+  head = true, dd = true, sed = true, line = true, read = true, tail = false, ssh = true,
+}
+
+--- The argument lists that words may stand for.
+---@return anvia.sandbox.Word[][]
+local function arguments(ex, words)
+  local lists, ways = {}, 1
+  for i, word in ipairs(words) do
+    local own = expand.fields(ex, word)
+    if ways * #own > MAX_WAYS then
+      own = { { expand.unknown(word.text) } }
+    end
+    ways = ways * #own
+    lists[i] = own
+  end
+  local out = {}
+  for n = 0, ways - 1 do
+    local argv, rest = {}, n
+    for _, own in ipairs(lists) do
+      local pick = own[rest % #own + 1]
+      rest = math.floor(rest / #own)
+      for _, field in ipairs(pick) do
+        argv[#argv + 1] = field
+      end
+    end
+    out[#out + 1] = argv
+  end
+  return out
+end
+
+--- The set of values of one assignment.
+local function value_of(scope, assign)
+  local ex = scope.ex
+  if assign.array then
+    local words = {}
+    for _, word in ipairs(assign.array) do
+      local ways = expand.fields(ex, word)
+      if #ways ~= 1 or (word.literal and word.literal:find("^%[.*%]=")) then
+        return state.DYNAMIC
+      end
+      for _, field in ipairs(ways[1]) do
+        words[#words + 1] = field
+      end
+    end
+    if not assign.append then
+      return { { words = words } }
+    end
+    local old = state.single(scope.state:get(assign.name))
+    if type(old) ~= "table" then
+      return state.DYNAMIC
+    end
+    local all = {}
+    for _, list in ipairs({ old.words, words }) do
+      for _, word in ipairs(list) do
+        all[#all + 1] = word
+      end
+    end
+    return { { words = all } }
+  end
+  local set = expand.value(ex, assign.word)
+  if assign.index then
+    return state.DYNAMIC
+  elseif assign.append then
+    local old = state.single(scope.state:get(assign.name))
+    local new = state.single(set)
+    if type(old) ~= "string" or type(new) ~= "string" or #old + #new > 8192 then
+      return state.DYNAMIC
+    end
+    return { old .. new }
+  end
+  return set
+end
+
+local function assignments(scope, node)
+  local out = {}
+  for i, assign in ipairs(node.assigns) do
+    out[i] = { name = assign.name, set = value_of(scope, assign) }
+  end
+  return out
+end
+
+--- The name and the value (as a word) of an argument of export and its like.
+local function declared(word)
+  local text = ast.constant(word)
+  if text then
+    local name, plus, value = text:match("^([%a_][%w_]*)(%+?)=(.*)$")
+    return name or text:match("^[%a_][%w_]*$"), value and { parts = { { t = "quo", s = value } } },
+      plus == "+"
+  end
+  local head, rest = {}, {}
+  for _, part in ipairs(word.parts) do
+    if #rest == 0 and (part.t == "lit" or part.t == "quo") then
+      head[#head + 1] = part.s
+    else
+      rest[#rest + 1] = part
+    end
+  end
+  local name, plus, value = table.concat(head):match("^([%a_][%w_]*)(%+?)=(.*)$")
+  table.insert(rest, 1, { t = "lit", s = value or "" })
+  return name, name and { parts = rest, text = word.text }, plus == "+"
+end
+
+--- Arguments of export and its like: their values are not split.
+local function declare(walk, scope, node, at)
+  local command = node.words[1].literal
+  for i = 2, #node.words do
+    local word = node.words[i]
+    local name, value, append = declared(word)
+    if name and at.calls and not at.locals[name] and command ~= "export" then
+      at.locals[name] = scope.state:get(name)
+    end
+    if name and value then
+      local known = not append and not word.array
+      scope:assign_at(name, known and expand.value(scope.ex, value) or state.DYNAMIC, at)
+    elseif name and command ~= "export" and command ~= "readonly" then
+      scope:assign(name, state.DYNAMIC)
+    elseif not name and word.dynamic then
+      scope.state:set("*", state.DYNAMIC)
+    end
+    if word.array then
+      walk.words(scope, word.array, at)
+    end
+  end
+end
+
+--- Walks a function body where it is called.
+local function call(walk, scope, name, bodies, argv, at)
+  local st = scope.state
+  local calls, depth = {}, 0
+  for known, count in pairs(at.calls or {}) do
+    calls[known] = count
+    depth = depth + count
+  end
+  calls[name] = (calls[name] or 0) + 1
+  local params = { { words = {} } }
+  for i = 2, #argv do
+    params[1].words[i - 1] = argv[i]
+  end
+  scope.called[name] = true
+  scope.inlined = scope.inlined + 1
+  if calls[name] > 2 or scope.inlined > MAX_INLINED or depth >= MAX_CALLS
+    or scope.reader.steps > MAX_INLINED * 4 then
+    -- Read before with everything unknown, or read now in that way; that covers all further calls.
+    if scope.general == nil then
+      scope.general = {}
+    end
+    for variable in pairs(scope.in_functions) do
+      st:set(variable, state.DYNAMIC)
+    end
+    if scope.general[name] then
+      return
+    end
+    scope.general[name] = true
+    for _, body in ipairs(bodies) do
+      scope:any_time(body, scope.reader.inside(at, nil, { calls = calls, locals = {} }))
+    end
+    return
+  elseif calls[name] == 2 then
+    params = state.DYNAMIC
+    for variable in pairs(scope.in_functions) do
+      st:set(variable, state.DYNAMIC)
+    end
+  end
+
+  local inner = scope.reader.inside(at, nil, { calls = calls, locals = {} })
+  local outer = st:get("@")
+  local branches = {}
+  for i, body in ipairs(bodies) do
+    local mark = st:mark()
+    st:set("@", params)
+    local fail = walk.node(scope, body, inner)
+    if fail then
+      st:set("/cwd", state.join(st:get("/cwd"), fail))
+    end
+    for variable, set in pairs(inner.locals) do
+      st:set(variable, state.join(set, st:get(variable)))
+    end
+    st:set("@", outer)
+    branches[i] = st:undo(mark)
+  end
+  st:merge(branches, false)
+end
+
+--- Runs one argument list.
+local function run(walk, scope, argv, at)
+  local name = argv[1]
+  local bodies = type(name) == "string" and scope.functions[name]
+  if bodies then
+    call(walk, scope, name, bodies, argv, at)
+    local defined = state.single(scope.state:get("f:" .. name))
+    if defined == "defined" and not scope.reader.openers.is_special(name) then
+      return
+    end
+  elseif type(name) ~= "string" and next(scope.functions) then
+    -- Any function may be meant.
+    for _, each in ipairs(scope:function_names()) do
+      if not scope.called[each] then
+        call(walk, scope, each, scope.functions[each], { each, expand.unknown("$@") }, at)
+      end
+    end
+  end
+  if scope.from_stdin and at.stdin.kind == "script" and SHARES[name] then
+    scope:shares_input(at, name)
+  end
+  scope.reader:run(argv, at)
+end
+
+--- Replaces an alias by its text.
+local function expand_alias(walk, scope, node, at)
+  local first = node.words[1] and node.words[1].literal
+  local set = first and scope.aliased and scope.state:get("a:" .. first)
+  if not set or at.aliases and at.aliases[first] then
+    return
+  end
+  local used = { [first] = true }
+  for name in pairs(at.aliases or {}) do
+    used[name] = true
+  end
+  for _, value in ipairs(set) do
+    if type(value) == "string" then
+      local inner = scope.reader.inside(at, "alias " .. first, { aliases = used })
+      local parsed = shell.parse(value, scope.dialect)
+      local only = #parsed.list.items == 1 and parsed.list.items[1].node
+      if parsed.failed or not only or only.t ~= "simple" or value:find("[ \t&;\n]$") then
+        scope.reader:problem("syntax", "an alias that is more than a simple command", value)
+      else
+        local joined = { t = "simple", assigns = {}, words = {}, redirects = node.redirects }
+        for _, list in ipairs({ node.assigns, only.assigns }) do
+          for _, assign in ipairs(list) do
+            joined.assigns[#joined.assigns + 1] = assign
+          end
+        end
+        for _, word in ipairs(only.words) do
+          joined.words[#joined.words + 1] = word
+        end
+        for i = 2, #node.words do
+          joined.words[#joined.words + 1] = node.words[i]
+        end
+        walk.node(scope, joined, inner)
+      end
+      if only then
+        walk.node(scope, parsed.list, inner)
+      end
+    end
+  end
+end
+
+---@param walk table  the module that walks trees
+---@param scope table
+---@param node anvia.sandbox.shell.Node
+---@param at anvia.sandbox.readings.Site
+function simple.run(walk, scope, node, at)
+  local st, reader = scope.state, scope.reader
+  reader.steps = reader.steps + 1
+  if reader.steps > MAX_STEPS then
+    return reader:problem("bound", "too many commands")
+  end
+  for _, assign in ipairs(node.assigns) do
+    if assign.index then
+      walk.parts(scope, assign.index, at)
+    end
+    walk.words(scope, assign.array or { assign.word }, at)
+  end
+  walk.words(scope, node.words, at)
+  if node.redirects then
+    walk.redirect_words(scope, node.redirects, at)
+  end
+  expand_alias(walk, scope, node, at)
+
+  local sets = assignments(scope, node)
+  local site = node.redirects and redirects.apply(scope, node.redirects, at) or at
+  if st:get("<exec").dynamic and site.stdin == at.stdin then
+    site = reader.inside(site, nil, { stdin = { kind = "file" } })
+  end
+  local ways = arguments(scope.ex, node.words)
+  local first = node.words[1] and node.words[1].literal
+  local only_assigns = false
+  for _, argv in ipairs(ways) do
+    only_assigns = only_assigns or argv[1] == nil
+  end
+  if only_assigns then
+    for _, each in ipairs(sets) do
+      scope:assign_at(each.name, each.set, at)
+    end
+  end
+  if #node.words == 0 then
+    return
+  end
+
+  local env = at.env
+  if #sets > 0 then
+    env = {}
+    for name, value in pairs(at.env) do
+      env[name] = value
+    end
+    for _, each in ipairs(sets) do
+      local value = state.single(each.set)
+      env[each.name] = type(value) == "string" and value or true
+      variables.run(reader, each.name, env[each.name], at)
+      -- It stays after a function, and after some builtins.
+      if not first or scope.functions[first] or reader.openers.is_special(first) then
+        scope:assign(each.name, state.join(st:get(each.name), each.set))
+      end
+    end
+  end
+
+  local effect = {}
+  local command = reader.inside(site, nil, {
+    cwds = st:get("/cwd"), env = env, vars = scope.vars, effect = effect, locals = at.locals or {},
+  })
+  if first and DECLARES[first] then
+    declare(walk, scope, node, command)
+  end
+  if #ways == 1 then
+    run(walk, scope, ways[1], command)
+  else
+    local branches = {}
+    for i, argv in ipairs(ways) do
+      local mark = st:mark()
+      run(walk, scope, argv, command)
+      branches[i] = st:undo(mark)
+    end
+    st:merge(branches, false)
+  end
+  if first == "exec" and node.redirects then
+    scope:exec_redirects(site, at)
+  end
+  return effect.fail, effect.dead
+end
+
+return simple

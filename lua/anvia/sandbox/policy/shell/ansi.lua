@@ -1,0 +1,87 @@
+-- SPDX-License-Identifier: MIT
+--- The escapes of $'...'.
+
+local ansi = {}
+
+local SIMPLE = {
+  a = "\a", b = "\b", e = "\27", E = "\27", f = "\f", n = "\n", r = "\r", t = "\t", v = "\v",
+  ["\\"] = "\\", ["'"] = "'", ['"'] = '"', ["?"] = "?",
+}
+
+--- UTF-8 of a code point, also beyond what Unicode uses, as shells do.
+local function utf8_char(code)
+  if code < 0x80 then
+    return string.char(code)
+  end
+  local lead, count
+  if code < 0x800 then
+    lead, count = 0xC0, 1
+  elseif code < 0x10000 then
+    lead, count = 0xE0, 2
+  else
+    lead, count = 0xF0, 3
+  end
+  local tail = {}
+  for i = count, 1, -1 do
+    tail[i] = string.char(0x80 + code % 64)
+    code = math.floor(code / 64)
+  end
+  return string.char((lead + code) % 256) .. table.concat(tail)
+end
+
+local NUMERIC = {
+  { "^\\x(%x%x?)", 16 },
+  { "^\\x{(%x+)}?", 16 },
+  { "^\\u(%x%x?%x?%x?)", 16, true },
+  { "^\\U(%x%x?%x?%x?%x?%x?%x?%x?)", 16, true },
+  { "^\\([0-7][0-7]?[0-7]?)", 8 },
+}
+
+local function numeric(text, at)
+  for _, form in ipairs(NUMERIC) do
+    local from, stop, digits = text:find(form[1], at)
+    if from then
+      local code = tonumber(digits, form[2])
+      if code == 0 then
+        return stop + 1, "\0"
+      elseif form[3] then
+        return stop + 1, utf8_char(code % 0x200000)
+      end
+      return stop + 1, string.char(code % 256)
+    end
+  end
+end
+
+--- Decodes what stands between $' and '. A NUL ends the string, as it does in bash.
+---@param text string
+---@return string
+function ansi.decode(text)
+  if not text:find("\\", 1, true) then
+    return text
+  end
+  local out, at = {}, 1
+  while at <= #text do
+    local back = text:find("\\", at, true)
+    if not back then
+      out[#out + 1] = text:sub(at)
+      break
+    end
+    out[#out + 1] = text:sub(at, back - 1)
+    local char = text:sub(back + 1, back + 1)
+    local stop, value = numeric(text, back)
+    if stop then
+      if value == "\0" then
+        break
+      end
+    elseif char == "c" and back + 2 <= #text then
+      stop, value = back + 3, string.char(text:byte(back + 2) % 32)
+    else
+      stop, value = back + 2, SIMPLE[char] or ("\\" .. char)
+    end
+    out[#out + 1] = value
+    at = stop
+  end
+  return table.concat(out)
+end
+
+return ansi

@@ -1,0 +1,168 @@
+-- SPDX-License-Identifier: MIT
+-- An engine that hangs, dies and comes back, on an engine of this file's own.
+
+local core = require("anvia.sandbox.core")
+local helper = require("spec.helper")
+local outside = require("spec.support.outside")
+local sandbox = require("anvia.sandbox")
+
+-- {host, signal(name), restart()}, once a line `ready` has come
+local function second_engine()
+  local log = os.tmpname()
+  local errors = os.tmpname()
+  local pipe = assert(io.popen(string.format(
+    "exec bash spec/support/second_engine.sh %s 2>%s", log, errors), "w"))
+  local engine = { starts = 0 }
+
+  local function await_ready()
+    engine.starts = engine.starts + 1
+    helper.eventually(function()
+      local seen = 0
+      for line in io.lines(log) do
+        local host, pid = line:match("^ready (%S+) (%d+)$")
+        if host then
+          seen, engine.host, engine.pid = seen + 1, host, pid
+        end
+      end
+      return seen >= engine.starts
+    end, 120000)
+  end
+
+  function engine.signal(name)
+    local said, ok = outside.sh(string.format("kill -%s %s", name, engine.pid))
+    assert(ok, said)
+  end
+
+  function engine.restart()
+    pipe:write("restart\n")
+    pipe:flush()
+    await_ready()
+  end
+
+  function engine.stop()
+    pipe:close()
+    os.remove(log)
+    os.remove(errors)
+  end
+
+  function engine.docker(arguments)
+    return (outside.sh("docker -H " .. engine.host .. " " .. arguments))
+  end
+
+  await_ready()
+  return engine
+end
+
+describe("an engine in trouble", function()
+  if not helper.needs_engine() then
+    pending("no engine here")
+    return
+  end
+
+  local engine
+
+  setup(function()
+    engine = second_engine()
+  end)
+
+  teardown(function()
+    engine.stop()
+  end)
+
+  local function session(timeout_ms)
+    return assert(sandbox.docker({
+      image = helper.BUSYBOX,
+      pull = "never",
+      host = engine.host,
+      limits = { timeout_ms = timeout_ms or 30000 },
+    }):create_session({}))
+  end
+
+  local function left()
+    return engine.docker("ps -a -q --filter label=anvia.sandbox=true")
+      .. engine.docker("volume ls -q --filter label=anvia.sandbox=true")
+  end
+
+  it("that hangs makes every call fail near its limit, and the session lives on", function()
+    local s = session(1500)
+    assert(s:write_file("a.txt", "kept"))
+    engine.signal("STOP")
+    local calls = {
+      exec = function() return s:exec({ command = "true" }) end,
+      read_file = function() return s:read_file("a.txt") end,
+      write_file = function() return s:write_file("b.txt", "x") end,
+      list_files = function() return s:list_files(".") end,
+      start_process = function() return s:start_process({ command = "sleep", args = { "9" } }) end,
+    }
+    local failures = {}
+    for name, call in pairs(calls) do
+      local took, value, err = helper.timed(call)
+      failures[name] = { took = took, value = value, err = err }
+    end
+    engine.signal("CONT")
+    for name, failure in pairs(failures) do
+      assert.is_nil(failure.value, name)
+      assert.is_true(failure.err.code == "timeout" or failure.err.code == "docker_unavailable",
+        name .. ": " .. tostring(failure.err))
+      assert.is_true(failure.took < 6000, name .. " took " .. failure.took)
+    end
+    helper.eventually(function()
+      return s:read_file("a.txt") == "kept"
+    end, 20000)
+    -- what was given up did not happen afterwards
+    assert.are.equal(0, #assert(s:list_processes()))
+    assert(s:destroy())
+    assert.are.equal("", left())
+  end)
+
+  it("that hangs makes destroy fail, and a second one ends everything", function()
+    local s = session(1500)
+    engine.signal("STOP")
+    local took, ok, err = helper.timed(s.destroy, s)
+    engine.signal("CONT")
+    assert.is_nil(ok)
+    assert.is_true(sandbox.errors.is(err, "timeout") or sandbox.errors.is(err, "docker_unavailable"),
+      tostring(err))
+    assert.is_true(took < 20000, took)
+    helper.eventually(function()
+      return s:destroy() == true
+    end, 20000)
+    assert.are.equal("", left())
+  end)
+
+  it("that dies gives an engine error with the output so far, and nothing is left", function()
+    local s = session()
+    local process = assert(s:start_process({ command = "sleep", args = { "600" } }))
+    local task = sandbox.spawn(function()
+      return s:exec({
+        command = "sh",
+        args = { "-c", "echo before; sleep 4; echo after" },
+      })
+    end)
+    sandbox.sleep(1000)
+    engine.signal("KILL")
+    local began = core.now_ms()
+    local result, err = task:join()
+    assert.is_nil(result)
+    assert.are.equal("docker_unavailable", err.code)
+    assert.are.equal("before\n", err.result.stdout)
+    assert.is_true(core.now_ms() - began < 10000)
+
+    local created, create_error = sandbox.docker({
+      image = helper.BUSYBOX, pull = "never", host = engine.host,
+    }):create_session({})
+    assert.is_nil(created)
+    assert.are.equal("docker_unavailable", create_error.code)
+
+    engine.restart()
+    local _, later = s:exec({ command = "true" })
+    assert.are.equal("session_destroyed", later.code)
+    local info, info_error = s:process_info(process.id)
+    assert.is_true(info == nil and info_error.code == "session_destroyed"
+      or info.status ~= "running")
+    assert(s:destroy())
+    helper.eventually(function()
+      return left() == ""
+    end, 20000)
+  end)
+end)

@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: MIT
+-- The file methods of real sessions: every case, in each kind of image, as root and
+-- not, with and without a root file system that can be written.
+
+local helper = require("spec.helper")
+local manifest = require("anvia.sandbox.manifest")
+local outside = require("spec.support.outside")
+local sandbox = require("anvia.sandbox")
+
+local ALL = { "content", "names", "links", "paging" }
+
+local CASES = {
+  { name = "busybox, root", image = helper.BUSYBOX, all_names = true, groups = ALL },
+  { name = "busybox, uid 1000, read-only root file system", image = helper.BUSYBOX,
+    user = "1000:1000", readonly = true, groups = ALL },
+  { name = "Debian, root, read-only root file system", image = helper.DEBIAN, readonly = true,
+    groups = ALL },
+  { name = "Debian, uid 1000", image = helper.DEBIAN, user = "1000:1000", groups = ALL },
+  { name = "an image with a USER", image = "anvia-test/user:1", groups = { "content" } },
+  { name = "an image without find", image = "anvia-test/nofind:1", groups = { "names" } },
+}
+
+-- One session for all cases of a describe(), with an empty workspace for each.
+local function world_of(case)
+  local world = { all_names = case.all_names }
+  local before, written
+
+  setup(function()
+    assert(sandbox.docker():list()) -- the first child opens a descriptor that stays
+    before = outside.baseline()
+    world.session = assert(sandbox.docker({
+      image = case.image,
+      pull = "never",
+      user = case.user,
+      security = { readonly_rootfs = case.readonly },
+      hooks = {
+        on_file_write = function(event)
+          assert(event.session_id == world.session.id and event.workdir == "/workspace")
+          written[#written + 1] = { path = event.path, size = event.size }
+        end,
+      },
+    }):create_session())
+  end)
+
+  teardown(function()
+    assert(world.session:destroy())
+    local complaint = outside.left_behind(before)
+    if complaint then
+      error("left behind:\n" .. complaint, 0)
+    end
+  end)
+
+  before_each(function()
+    written = {}
+    world.sh("rm -rf ./* ./.[!.]* ./..?*")
+  end)
+
+  function world.sh(script)
+    return assert(world.session:exec({ command = "sh", args = { "-c", script } })).stdout
+  end
+
+  function world.outside()
+    world.sh("rm -rf /tmp/outside; mkdir /tmp/outside")
+    return "/tmp/outside"
+  end
+
+  function world.written()
+    local list = written
+    written = {}
+    return list
+  end
+
+  function world.apply(tree)
+    return manifest.apply(world.session, assert(manifest.CHECK(tree, "manifest")))
+  end
+
+  return world
+end
+
+for _, case in ipairs(CASES) do
+  describe("files in " .. case.name, function()
+    if not helper.needs_engine(case.image) then
+      pending("no engine here")
+      return
+    end
+    local world = world_of(case)
+    for _, group in ipairs(case.groups) do
+      require("spec.support.files_cases." .. group)(world)
+    end
+  end)
+end

@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: MIT
+-- outside.lua - looks at what this program has left on the engine and on the host,
+-- with other means than the library's own.
+
+local core = require("anvia.sandbox.core")
+local task = require("anvia.sandbox.task")
+
+local M = {}
+
+-- Sessions of these processes are ours to look for: this one and what specs start.
+local pids = { [core.getpid()] = true }
+
+function M.watch_pid(pid)
+  pids[pid] = true
+end
+
+function M.quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+--- Runs a shell command, without the library: its output and whether it succeeded.
+function M.sh(command)
+  local pipe = assert(io.popen(command .. " 2>&1", "r"))
+  local text = pipe:read("a")
+  return text, pipe:close() == true
+end
+
+function M.lines(text)
+  local lines = {}
+  for line in text:gmatch("[^\n]+") do
+    lines[#lines + 1] = line
+  end
+  return lines
+end
+
+local function labelled(command)
+  local found = {}
+  for pid in pairs(pids) do
+    local text = M.sh(string.format("%s --filter label=anvia.sandbox.owner.pid=%d", command, pid))
+    for _, line in ipairs(M.lines(text)) do
+      found[#found + 1] = line
+    end
+  end
+  return found
+end
+
+function M.containers()
+  return labelled("docker ps -a -q")
+end
+
+--- Anonymous volumes, or with `all` the named ones too.
+function M.volumes(all)
+  local mode = all and "" or " --filter label=anvia.sandbox.workspace.mode=ephemeral"
+  return labelled("docker volume ls -q" .. mode)
+end
+
+-- The children of this process, zombies too, but for the shell that looks.
+function M.children()
+  local text = M.sh(string.format(
+    "ps -o pid=,stat=,args= --ppid %d | grep -v 'ps -o pid=,stat=' || true", core.getpid()))
+  return M.lines(text)
+end
+
+--- Processes on the host whose arguments contain `text`.
+function M.processes_with(text)
+  local command = "ps -eo pid=,args= | grep -F -- %s | grep -v grep || true"
+  return M.lines((M.sh(command:format(M.quote(text)))))
+end
+
+function M.descriptors()
+  return tonumber((M.sh(string.format("ls /proc/%d/fd | wc -l", core.getpid()))))
+end
+
+-- Operations that somebody waits for, by way of task.lua's own table.
+local function waiting()
+  local seen = {}
+  local function search(fn)
+    for i = 1, 255 do
+      local name, value = debug.getupvalue(fn, i)
+      if not name then
+        return nil
+      elseif name == "waiting" then
+        return value
+      elseif type(value) == "function" and not seen[value] then
+        seen[value] = true
+        local found = search(value)
+        if found then
+          return found
+        end
+      end
+    end
+  end
+  return assert(search(task.dispatch), "task.lua has no table of that name")
+end
+
+function M.operations()
+  local count = 0
+  for _ in pairs(waiting()) do
+    count = count + 1
+  end
+  return count
+end
+
+--- What may stay: the state before a test. The I/O thread runs by then, and libuv
+--- has the spare descriptor that it takes with the first stream.
+function M.baseline()
+  task.await(core.run({ argv = { "true" }, timeout_ms = 10000 }))
+  collectgarbage()
+  collectgarbage()
+  return {
+    descriptors = M.descriptors(),
+    operations = M.operations(),
+    volumes = #M.volumes(true),
+  }
+end
+
+local function look(before)
+  local left = {}
+  local function note(what, list)
+    if #list > 0 then
+      left[#left + 1] = what .. ": " .. table.concat(list, ", ")
+    end
+  end
+  note("containers", M.containers())
+  note("volumes", M.volumes())
+  note("children", M.children())
+  if #M.volumes(true) > before.volumes then
+    note("persistent volumes", M.volumes(true))
+  end
+  if M.descriptors() > before.descriptors then
+    note("descriptors", { before.descriptors .. " -> " .. M.descriptors() })
+  end
+  if M.operations() > before.operations then
+    note("operations", { before.operations .. " -> " .. M.operations() })
+  end
+  return #left > 0 and table.concat(left, "\n") or nil
+end
+
+--- Nil, or what is left compared with `before` and does not go away in time.
+function M.left_behind(before, timeout_ms)
+  local deadline = core.now_ms() + (timeout_ms or 3000)
+  while true do
+    collectgarbage()
+    collectgarbage()
+    task.sleep(1)
+    local left = look(before)
+    if not left or core.now_ms() >= deadline then
+      return left
+    end
+    task.sleep(50)
+  end
+end
+
+--- Removes what a failed test has left, so that the next one is judged alone.
+function M.clean()
+  for _, id in ipairs(M.containers()) do
+    M.sh("docker rm -f -v " .. id)
+  end
+  for _, name in ipairs(M.volumes(true)) do
+    M.sh("docker volume rm -f " .. name)
+  end
+end
+
+return M
