@@ -106,7 +106,7 @@ local function sandbox_options(default_image)
     workspace = { workspace, default = { mode = "ephemeral" } },
     network = { options.either(options.one_of({ true, false }), WORD), default = false },
     user = WORD,
-    engine = { one_of_now({ "auto", "cli" }, "api"), default = "auto" },
+    engine = { options.one_of({ "auto", "api", "cli" }), default = "auto" },
     runner = { one_of_now({ "auto", "exec" }, "supervisor"), default = "auto" },
     docker_path = options.string({ min = 1 }),
     host = WORD,
@@ -170,10 +170,14 @@ function M.preset(name, image)
   local check = sandbox_options(image)
   return function(opts)
     local checked = options.check("sandbox." .. name, check, opts)
+    local engine, complaint = engines.new(checked)
+    if not engine then
+      error("sandbox." .. name .. ": option 'engine': " .. complaint, 2)
+    end
     return setmetatable({
       image = checked.image,
       _options = checked,
-      _engine = engines.new(checked),
+      _engine = engine,
     }, mt)
   end
 end
