@@ -7,7 +7,7 @@
 #include "http/conn.h"
 
 #define SBX_POOL_MAX     16    /* connections in the pool */
-#define SBX_POOL_IDLE_MS 15000 /* then they are closed */
+#define SBX_POOL_IDLE_MS 500 /* then they are closed; a new one is cheap */
 
 /* A connection to the endpoint that is fit for use, or NULL. The caller takes
  * it over with sbx_conn_own(). */

@@ -13,7 +13,7 @@
 #include "io/timer.h"
 
 /* Creates come in bursts. */
-#define LINGER_MS 1000
+#define LINGER_MS 500
 
 struct dog {
   struct sbx_runtime *rt;

@@ -74,6 +74,7 @@ describe("an engine in trouble", function()
       image = helper.BUSYBOX,
       pull = "never",
       host = engine.host,
+      engine = helper.ENGINE,
       limits = { timeout_ms = timeout_ms or 30000 },
     }):create_session({}))
   end
@@ -149,7 +150,7 @@ describe("an engine in trouble", function()
     assert.is_true(core.now_ms() - began < 10000)
 
     local created, create_error = sandbox.docker({
-      image = helper.BUSYBOX, pull = "never", host = engine.host,
+      image = helper.BUSYBOX, pull = "never", host = engine.host, engine = helper.ENGINE,
     }):create_session({})
     assert.is_nil(created)
     assert.are.equal("docker_unavailable", create_error.code)

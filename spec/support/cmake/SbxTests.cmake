@@ -156,6 +156,17 @@ function(sbx_add_specs)
       if(engine)
         sbx_needs_engine(${kind}.${name})
       endif()
+      # By default the engine's socket is used; once more by its client. Specs
+      # that run in one of them, or in none, say so.
+      file(STRINGS "${spec}" once REGEX "^-- engine: any")
+      if(engine AND NOT once AND NOT SBX_SANITIZE)
+        sbx_add_test(${kind}.${name}.cli 300 "${SBX_LUA}"
+                     "${SBX_SUPPORT}/busted.lua" --ignore-lua -o plainTerminal
+                     "spec/${kind}/${name}_spec.lua")
+        sbx_needs_engine(${kind}.${name}.cli)
+        set_property(TEST "${SBX_TEST_PREFIX}${kind}.${name}.cli" APPEND PROPERTY
+                     ENVIRONMENT "SBX_ENGINE=cli")
+      endif()
     endforeach()
   endforeach()
 endfunction()
