@@ -55,7 +55,7 @@ static char *copy_path(lua_State *L, int index, const char *name) {
 
 static void push_headers(lua_State *L, const struct sbx_buf *b) {
   const char *at = (const char *)b->data;
-  const char *end = at + b->len;
+  const char *end = at != NULL ? at + b->len : NULL;
 
   lua_newtable(L);
   while (at != NULL && at < end) {

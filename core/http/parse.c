@@ -171,7 +171,7 @@ int sbx_http_parser_eof(struct sbx_http_parser *p, struct sbx_err *err) {
 const char *sbx_http_parser_header(const struct sbx_http_parser *p,
                                    const char *name) {
   const char *at = (const char *)p->headers.data;
-  const char *end = at + p->headers.len;
+  const char *end = at != NULL ? at + p->headers.len : NULL;
 
   while (at != NULL && at < end) {
     const char *value = at + strlen(at) + 1;
