@@ -23,8 +23,7 @@ static int append(struct sbx_http_parser *p, const char *data, size_t len) {
   return rc < 0 ? fail(p, rc) : 0;
 }
 
-/* Ends a name or a value. NUL bytes are no part of either: the library lets
- * none through. */
+/* Ends a name or a value. */
 static int end_text(struct sbx_http_parser *p) {
   return append(p, "", 1);
 }
@@ -53,6 +52,9 @@ static int on_value(http_parser *lib, const char *at, size_t len) {
   if (!p->in_value && end_text(p) < 0)
     return -1;
   p->in_value = true;
+  for (size_t i = 0; i < len; i++) /* the library is lax */
+    if ((unsigned char)at[i] < ' ' && at[i] != '\t')
+      return fail(p, SBX_EPROTO);
   return append(p, at, len);
 }
 
@@ -173,6 +175,8 @@ const char *sbx_http_parser_header(const struct sbx_http_parser *p,
   const char *at = (const char *)p->headers.data;
   const char *end = at != NULL ? at + p->headers.len : NULL;
 
+  if (p->stage == SBX_HTTP_HEAD || p->stage == SBX_HTTP_BROKEN)
+    return NULL; /* the last line may have no end */
   while (at != NULL && at < end) {
     const char *value = at + strlen(at) + 1;
     if (value >= end)

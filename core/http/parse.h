@@ -61,7 +61,8 @@ int sbx_http_parser_feed(struct sbx_http_parser *p, const uint8_t *in,
  * SBX_EUNAVAILABLE. */
 int sbx_http_parser_eof(struct sbx_http_parser *p, struct sbx_err *err);
 
-/* The value of a header (name in lower case), or NULL. Valid until fini. */
+/* The value of a header (name in lower case), or NULL; also NULL while the head
+ * is not complete. Valid until fini. */
 const char *sbx_http_parser_header(const struct sbx_http_parser *p,
                                    const char *name);
 
