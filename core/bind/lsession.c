@@ -187,8 +187,28 @@ static int l_session_touch(lua_State *L) {
   return 0;
 }
 
+static void push_note(lua_State *L, int note, int status) {
+  switch (note) {
+  case SBX_NOTE_PAUSED:
+    lua_pushliteral(L, "the container is paused");
+    break;
+  case SBX_NOTE_OOM:
+    lua_pushliteral(L, "the container ran out of memory");
+    break;
+  case SBX_NOTE_DIED:
+    lua_pushfstring(L, "the container ended with status %d", status);
+    break;
+  case SBX_NOTE_REMOVED:
+    lua_pushliteral(L, "the container was removed");
+    break;
+  default:
+    lua_pushnil(L);
+  }
+}
+
 /* session:state() -> "new" | "opening" | "open" | "closing" | "closed",
- *   nil | "destroy" | "ttl" | "idle" | "lost" | "failed" */
+ *   nil | "destroy" | "ttl" | "idle" | "lost" | "failed",
+ *   nil | what the engine said of the container, for people */
 static int l_session_state(lua_State *L) {
   static const char *const states[] = {
       [SBX_SESSION_NEW] = "new",       [SBX_SESSION_OPENING] = "opening",
@@ -205,7 +225,8 @@ static int l_session_state(lua_State *L) {
 
   lua_pushstring(L, states[state]);
   lua_pushstring(L, reasons[atomic_load(&s->reason)]); /* NULL pushes nil */
-  return 2;
+  push_note(L, atomic_load(&s->note), atomic_load(&s->note_status));
+  return 3;
 }
 
 static void push_ready(lua_State *L, struct sbx_op *base) {

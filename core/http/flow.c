@@ -249,6 +249,7 @@ static void on_attached(void *arg, struct sbx_call *call, int rc,
     remove_container(hs);
   } else {
     sbx_hstream_connect(hs, call);
+    sbx_hstream_listen(hs);
     start(hs);
   }
   sbx_hstream_leave(hs);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "http/watchdog.h"
 
@@ -43,6 +44,7 @@ static void depart(struct sbx_hstream *hs) {
   if (hs->watched)
     sbx_watchdog_leave(hs->rt);
   hs->watched = false;
+  sbx_events_leave(&hs->listener);
   sbx_timer_free(hs->timer);
   sbx_runtime_leave(hs->rt, &hs->tenant);
 }
@@ -180,6 +182,24 @@ void sbx_hstream_connect(struct sbx_hstream *hs, struct sbx_call *call) {
   if (hs->paused != 0)
     sbx_conn_pause(hs->conn);
   on_data(hs, rest, rest_len);
+}
+
+static void on_note(struct sbx_event_listener *l, enum sbx_note note,
+                    int status) {
+  struct sbx_hstream *hs = SBX_LIST_OWNER(l, struct sbx_hstream, listener);
+
+  sbx_hstream_enter(hs);
+  if (hs->stream.events != NULL && hs->stream.events->on_note != NULL)
+    hs->stream.events->on_note(hs->stream.arg, note, status);
+  sbx_hstream_leave(hs);
+}
+
+void sbx_hstream_listen(struct sbx_hstream *hs) {
+  if (hs->stream.events == NULL || hs->stream.events->on_note == NULL)
+    return;
+  strcpy(hs->listener.id, hs->id);
+  hs->listener.on_note = on_note;
+  sbx_events_join(&hs->listener, hs->rt, hs->plan);
 }
 
 /* -- what the owner does ------------------------------------------------------

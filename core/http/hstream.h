@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "http/call.h"
+#include "http/events.h"
 #include "http/plan.h"
 #include "http/reply.h"
 #include "io/stream.h"
@@ -36,8 +37,9 @@ struct sbx_hstream {
   struct sbx_call *call;   /* the step under way; NULL: none */
   struct sbx_conn *conn;   /* the upgraded connection, while it is open */
   struct sbx_stdcopy frames;
-  struct sbx_buf early; /* input from before the connection */
-  unsigned paused;      /* bits of enum sbx_fd */
+  struct sbx_event_listener listener; /* run only */
+  struct sbx_buf early;               /* input from before the connection */
+  unsigned paused;                    /* bits of enum sbx_fd */
   struct sbx_stream_end end;
   uint64_t ask_until; /* status: until then it is asked for again */
   int depth;          /* callbacks on the stack */
@@ -67,6 +69,9 @@ void sbx_hstream_say(struct sbx_hstream *hs, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* on_end, from the loop. exit_code < 0: nobody knows. */
 void sbx_hstream_finish(struct sbx_hstream *hs, int exit_code);
+
+/* run: hears what happens to the container from now on. */
+void sbx_hstream_listen(struct sbx_hstream *hs);
 
 /* flow.c: the first step; after the connection's end; the timer of a step. */
 int sbx_flow_begin(struct sbx_hstream *hs, struct sbx_err *err);

@@ -6,7 +6,7 @@
 
 #include "http/conn.h"
 
-#define SBX_POOL_MAX     16    /* connections in the pool */
+#define SBX_POOL_MAX     16  /* connections in the pool */
 #define SBX_POOL_IDLE_MS 500 /* then they are closed; a new one is cheap */
 
 /* A connection to the endpoint that is fit for use, or NULL. The caller takes

@@ -26,7 +26,20 @@ struct sbx_stream_end {
   int signal; /* 0, or the signal that ended the client */
 };
 
+/* What the engine reports about the container behind a stream. */
+enum sbx_note {
+  SBX_NOTE_NONE, /* it runs (again) */
+  SBX_NOTE_PAUSED,
+  SBX_NOTE_OOM, /* it ran out of memory; something in it was killed */
+  SBX_NOTE_DIED,
+  SBX_NOTE_REMOVED,
+  SBX_NOTE_UNKNOWN
+};
+
 struct sbx_stream_events {
+  /* Something has happened to the container; status is its exit status, or -1.
+   * Only streams that can learn of it tell; may be NULL. */
+  void (*on_note)(void *arg, enum sbx_note note, int status);
   void (*on_data)(void *arg, enum sbx_fd fd, const uint8_t *data, size_t len);
   void (*on_eof)(void *arg, enum sbx_fd fd); /* may be NULL */
   /* All that was written has left (or never can: then the next write is an

@@ -215,8 +215,32 @@ end
 -- What the client of a command said means that the container is gone.
 local GONE = { no_container = true, not_running = true }
 
+-- An error, and what the engine has reported about the container meanwhile.
+function Life:_with_note(err)
+  local _, _, note = self.core:state()
+  if note and not err.message:find(note, 1, true) then
+    err.message = err.message .. ": " .. note
+  end
+  return err
+end
+
+-- Failures that can come from the container's state, or are about it.
+local ABOUT_CONTAINER = {
+  docker_command = true,
+  port = true,
+  process = true,
+  protocol = true,
+  session_destroyed = true,
+  timeout = true,
+}
+
 --- The error for the caller of `op`, from what the core says about its failure.
 function Life:explain(op, failure)
+  local err = self:_explain(op, failure)
+  return ABOUT_CONTAINER[err.code] and self:_with_note(err) or err
+end
+
+function Life:_explain(op, failure)
   local result = failure.result
   if failure.code == "docker_command" and result then
     local err = self.engine:explain(op, result)
