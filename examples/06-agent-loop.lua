@@ -5,7 +5,9 @@
 -- shell line for a command, a wrong input name, a server on 127.0.0.1, and an `rm` that its policy
 -- does not allow. Each answer tells it what to do instead.
 --
---   lua5.4 examples/06-agent-loop.lua
+--     lua5.4 examples/06-agent-loop.lua
+--
+-- examples/agent/transcript.txt is what it prints.
 local sandbox = require("anvia.sandbox")
 
 local here = arg and arg[0]:match("^(.*/)") or "./"
@@ -20,9 +22,15 @@ end
 
 -- One line a call, and its result below it, moved in.
 local function show(call, result)
-  print("> " .. call.name .. " " .. sandbox.json.encode(call.input))
+  local input = sandbox.json.encode(call.input)
+  if #input > 160 then
+    input = input:sub(1, 160) .. " ..."
+  end
+  print("> " .. call.name .. " " .. input)
   local mark = result.is_error and "  ! " or "  "
-  print(mark .. result.content:gsub("\n+$", ""):gsub("\n", "\n" .. mark))
+  for line in (result.content:gsub("\n+$", "") .. "\n"):gmatch("(.-)\n") do
+    print(line == "" and "" or mark .. line)
+  end
 end
 
 local function run(ask, tools, task)

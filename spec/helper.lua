@@ -19,8 +19,7 @@ local function available(image)
   return ok
 end
 
---- At the start of a file: the rest is skipped without an engine and these images;
---- with SBX_MUST_WORK=1 it fails.
+--- Whether an engine with these images is there. With SBX_MUST_WORK=1 it must be.
 function M.needs_engine(...)
   local missing
   local _, ok = outside.sh("docker version")
@@ -38,15 +37,24 @@ function M.needs_engine(...)
   return missing == nil
 end
 
---- describe(), or a pending case where there is no engine.
+--- The first thing in a describe() whose cases need an engine with these images:
+--- true, and every case is judged by what it leaves. Else false, and one case is
+--- pending: there is nothing more to describe.
+function M.engine(...)
+  if not M.needs_engine(...) then
+    busted.pending("no engine here")
+    return false
+  end
+  M.leaves_nothing()
+  return true
+end
+
+--- describe() and engine() together.
 function M.describe(name, images, body)
   busted.describe(name, function()
-    if not M.needs_engine((table.unpack or _G.unpack)(images)) then
-      busted.pending("no engine here")
-      return
+    if M.engine((table.unpack or _G.unpack)(images)) then
+      body()
     end
-    M.leaves_nothing()
-    body()
   end)
 end
 

@@ -1,29 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* ljson.c - JSON for Lua, on cJSON.
+/* ljson.c - JSON for Lua, on cJSON; decoding is in ljson_decode.c.
  *
  * Nothing is cut or rounded: NUL bytes and 64-bit integers survive both ways
  * (jsontext.h), what JSON cannot say is refused. Keys come out sorted. */
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
-#include "bind/bind.h"
 #include "bind/jsontext.h"
+#include "bind/ljson.h"
 
 /* Metatable of tables that are JSON arrays even when they are empty. */
 static const char array_key;
 
-/* Everything that is owned while Lua may raise. */
-struct work {
-  cJSON *tree;
-  struct sbx_buf text;
-  char *printed;
-};
-
-static void work_fini(struct work *w) {
+void sbx_json_work_fini(struct sbx_json_work *w) {
   cJSON_Delete(w->tree);
   w->tree = NULL;
   cJSON_free(w->printed);
@@ -32,140 +24,31 @@ static void work_fini(struct work *w) {
 }
 
 static int l_work_gc(lua_State *L) {
-  work_fini(lua_touserdata(L, 1));
+  sbx_json_work_fini(lua_touserdata(L, 1));
   return 0;
 }
 
-static struct work *push_work(lua_State *L) {
-  struct work *w = lua_newuserdatauv(L, sizeof(*w), 0);
-  *w = (struct work){0};
+struct sbx_json_work *sbx_json_work_push(lua_State *L) {
+  struct sbx_json_work *w = lua_newuserdatauv(L, sizeof(*w), 0);
+  *w = (struct sbx_json_work){0};
   sbx_buf_init(&w->text, SIZE_MAX / 2);
   luaL_setmetatable(L, "anvia.sandbox.core.Json");
   return w;
 }
 
-static int fail_text(lua_State *L, const char *message) {
+int sbx_json_fail(lua_State *L, const char *message) {
   lua_pushnil(L);
   lua_pushstring(L, message);
   return 2;
 }
 
-/* ---- decode ---- */
-
-static int push_item(lua_State *L, cJSON *item, struct sbx_err *err);
-
-static int push_number(lua_State *L, double n, struct sbx_err *err) {
-  if (!isfinite(n))
-    return sbx_fail(err, SBX_EPROTO, "invalid JSON: number out of range");
-  lua_Integer integer;
-  if (n == floor(n) && fabs(n) <= (double)SBX_MAX_INTEGER) {
-    integer = (lua_Integer)n;
-    lua_pushinteger(L, integer);
-  } else {
-    lua_pushnumber(L, n);
-  }
-  return 0;
-}
-
-static int push_string(lua_State *L, char *s, struct sbx_err *err) {
-  if (!sbx_json_is_number(s)) {
-    lua_pushlstring(L, s, sbx_json_unmark(s));
-    return 0;
-  }
-  lua_stringtonumber(L, s + 2); /* its grammar was checked */
-  if (!isfinite(lua_tonumber(L, -1)))
-    return sbx_fail(err, SBX_EPROTO, "invalid JSON: number out of range");
-  return 0;
-}
-
-static int push_array(lua_State *L, cJSON *array, struct sbx_err *err) {
-  lua_newtable(L);
+void sbx_json_push_array_mark(lua_State *L) {
   lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
-  lua_setmetatable(L, -2);
-  lua_Integer i = 0;
-  for (cJSON *it = array->child; it; it = it->next) {
-    int rc = push_item(L, it, err);
-    if (rc < 0)
-      return rc;
-    lua_rawseti(L, -2, ++i);
-  }
-  return 0;
 }
-
-/* Two equal keys are refused: whoever checks the text must not see another
- * value than whoever uses it. */
-static int push_object(lua_State *L, cJSON *object, struct sbx_err *err) {
-  lua_newtable(L);
-  for (cJSON *it = object->child; it; it = it->next) {
-    if (sbx_json_is_number(it->string))
-      return sbx_fail(err, SBX_EPROTO, "invalid JSON: a key must be a string");
-    lua_pushlstring(L, it->string, sbx_json_unmark(it->string));
-    lua_pushvalue(L, -1);
-    if (lua_rawget(L, -3) != LUA_TNIL)
-      return sbx_fail(err, SBX_EPROTO, "invalid JSON: duplicate key \"%s\"",
-                      it->string);
-    lua_pop(L, 1);
-    int rc = push_item(L, it, err);
-    if (rc < 0)
-      return rc;
-    lua_rawset(L, -3);
-  }
-  return 0;
-}
-
-/* On failure something is left on the stack: the caller gives up. */
-static int push_item(lua_State *L, cJSON *item, struct sbx_err *err) {
-  luaL_checkstack(L, 8, "JSON");
-  if (cJSON_IsArray(item))
-    return push_array(L, item, err);
-  if (cJSON_IsObject(item))
-    return push_object(L, item, err);
-  if (cJSON_IsString(item))
-    return push_string(L, item->valuestring, err);
-  if (cJSON_IsNumber(item))
-    return push_number(L, item->valuedouble, err);
-  if (cJSON_IsBool(item))
-    lua_pushboolean(L, cJSON_IsTrue(item));
-  else
-    lua_pushlightuserdata(L, NULL); /* core.null */
-  return 0;
-}
-
-/* core.json_decode(text) -> value | nil, message */
-static int l_core_json_decode(lua_State *L) {
-  size_t len;
-  luaL_checktype(L, 1, LUA_TSTRING);
-  const char *text = lua_tolstring(L, 1, &len);
-  struct work *w = push_work(L);
-  struct sbx_err err = {0};
-  int rc = sbx_json_rewrite(&w->text, text, len, &err);
-  if (rc == 0)
-    rc = sbx_buf_append(&w->text, "", 1); /* for the parser's end check */
-  if (rc < 0)
-    return fail_text(L, err.code ? err.message : "not enough memory");
-
-  const char *start = (const char *)w->text.data;
-  const char *end = start;
-  w->tree = cJSON_ParseWithLengthOpts(start, w->text.len, &end, 1);
-  if (!w->tree) {
-    lua_pushnil(L);
-    if (w->text.len == len + 1) /* nothing was rewritten: the place is right */
-      lua_pushfstring(L, "invalid JSON near byte %I",
-                      (LUAI_UACINT)(end - start + 1));
-    else
-      lua_pushliteral(L, "invalid JSON");
-    return 2;
-  }
-  rc = push_item(L, w->tree, &err);
-  work_fini(w);
-  return rc < 0 ? fail_text(L, err.message) : 1;
-}
-
-/* ---- encode ---- */
 
 struct encoder {
   lua_State *L;
-  struct work *work;
+  struct sbx_json_work *work;
   const void *path[SBX_JSON_DEPTH]; /* the tables around the current value */
   int depth;
   struct sbx_err err;
@@ -223,7 +106,7 @@ static cJSON *number(struct encoder *e, int index) {
 static bool is_marked_array(lua_State *L, int index) {
   if (!lua_getmetatable(L, index))
     return false;
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
+  sbx_json_push_array_mark(L);
   bool marked = lua_rawequal(L, -1, -2);
   lua_pop(L, 2);
   return marked;
@@ -384,17 +267,17 @@ static int encode_value(struct encoder *e, cJSON *parent, const char *key) {
 static int l_core_json_encode(lua_State *L) {
   luaL_checkany(L, 1);
   lua_settop(L, 1);
-  struct encoder e = {.L = L, .work = push_work(L)};
+  struct encoder e = {.L = L, .work = sbx_json_work_push(L)};
   lua_pushvalue(L, 1);
   if (encode_value(&e, NULL, NULL) < 0)
-    return fail_text(L, e.err.message);
+    return sbx_json_fail(L, e.err.message);
   e.work->printed = cJSON_PrintUnformatted(e.work->tree);
   if (!e.work->printed)
-    return fail_text(L, "cannot encode as JSON: not enough memory");
+    return sbx_json_fail(L, "cannot encode as JSON: not enough memory");
   if (strlen(e.work->printed) > SBX_JSON_SIZE)
-    return fail_text(L, "cannot encode as JSON: too large");
+    return sbx_json_fail(L, "cannot encode as JSON: too large");
   lua_pushstring(L, e.work->printed);
-  work_fini(e.work);
+  sbx_json_work_fini(e.work);
   return 1;
 }
 
@@ -409,7 +292,7 @@ static int l_core_json_array(lua_State *L) {
   if (lua_getmetatable(L, 1) && !is_marked_array(L, 1))
     return luaL_argerror(L, 1, "has a metatable already");
   lua_settop(L, 1);
-  lua_rawgetp(L, LUA_REGISTRYINDEX, &array_key);
+  sbx_json_push_array_mark(L);
   lua_setmetatable(L, 1);
   return 1;
 }
@@ -423,7 +306,7 @@ static int l_core_json_is_array(lua_State *L) {
 void sbx_ljson_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"json_encode", l_core_json_encode},
-      {"json_decode", l_core_json_decode},
+      {"json_decode", sbx_json_decode},
       {"json_array", l_core_json_array},
       {"json_is_array", l_core_json_is_array},
       {NULL, NULL},

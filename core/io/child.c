@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* child.c - a stream to a child process: the engine's command line client.
- *
- * Its exit is seen through a pidfd (where there is none, by looking now and
- * then) and it is reaped only when the stream is over: until then its pid, and
- * so its group, cannot be anybody else's when we kill it. */
+/* child.c - a stream to a child process: the engine's command line client. */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "io/child.h"
+#include "io/exit_watch.h"
 #include "io/spawn.h"
 #include "io/stream.h"
 #include "io/timer.h"
@@ -35,10 +30,10 @@ struct child {
   struct sbx_runtime *runtime;
   struct sbx_tenant tenant;
   struct sbx_guard guards[3];
-  pid_t pid;
-  int pidfd;
+  struct sbx_exit_watch *watch;
+  bool must_look; /* the watch cannot tell by itself */
   bool lease;
-  unsigned handles; /* libuv's, not closed yet; the last one frees all */
+  unsigned refs; /* its pipes until they are closed, and 1 until it is over */
 
   uv_pipe_t in;
   bool in_open;
@@ -46,11 +41,8 @@ struct child {
   size_t in_pending;
 
   struct output out[2];
-  uv_poll_t exit_poll;
   struct sbx_timer *timer;
 
-  bool exited; /* seen, not reaped; or lost */
-  struct sbx_stream_end end;
   bool killed;
   bool finished;
   uint64_t drain_until; /* 0: not draining; monotonic ms */
@@ -68,10 +60,13 @@ static void settle(struct child *c);
 
 /* ---- handles ---- */
 
-static void on_handle_closed(uv_handle_t *handle) {
-  struct child *c = handle->data;
-  if (--c->handles == 0)
+static void release(struct child *c) {
+  if (--c->refs == 0)
     free(c);
+}
+
+static void on_handle_closed(uv_handle_t *handle) {
+  release(handle->data);
 }
 
 static void close_handle(void *handle) {
@@ -96,7 +91,7 @@ static void close_out(struct child *c, struct output *o) {
   close_handle(&o->pipe);
 }
 
-/* The end of the stream for everybody: reaps what is there to be reaped. */
+/* The end of the stream for everybody; the caller releases it. */
 static void finish(struct child *c) {
   if (c->finished)
     return;
@@ -104,55 +99,17 @@ static void finish(struct child *c) {
   close_in(c);
   close_out(c, &c->out[0]);
   close_out(c, &c->out[1]);
-  if (c->pidfd >= 0) {
-    close_handle(&c->exit_poll);
-    close(c->pidfd);
-    c->pidfd = -1;
-  }
+  sbx_exit_watch_free(c->watch); /* reaps it */
   sbx_timer_free(c->timer);
-  waitpid(c->pid, NULL, WNOHANG);
   sbx_runtime_leave(c->runtime, &c->tenant);
 }
 
-/* ---- exit ---- */
-
-/* Not with WNOHANG alone: the zombie stays until finish(). */
-static void look_for_exit(struct child *c) {
-  if (c->exited)
-    return;
-  siginfo_t info = {0};
-  int rc;
-  do
-    rc = waitid(P_PID, (id_t)c->pid, &info, WEXITED | WNOHANG | WNOWAIT);
-  while (rc < 0 && errno == EINTR);
-  if (rc == 0 && info.si_pid != c->pid)
-    return; /* still runs */
-
-  c->exited = true;
-  c->end = (struct sbx_stream_end){.status_known = rc == 0, .exit_code = -1};
-  if (rc == 0 && info.si_code == CLD_EXITED)
-    c->end.exit_code = info.si_status;
-  else if (rc == 0)
-    c->end.signal = info.si_status;
-  if (c->pidfd >= 0)
-    uv_poll_stop(&c->exit_poll);
-}
-
-static void on_exit_poll(uv_poll_t *poll, int status, int events) {
-  (void)status;
-  (void)events;
-  settle(poll->data);
-}
-
-static void on_timer(void *arg) {
+static void on_time(void *arg) {
   settle(arg);
 }
 
 static void kill_group(struct child *c) {
-  look_for_exit(c);
-  if (c->finished || (c->exited && !c->end.status_known))
-    return; /* the pid may be anybody's */
-  kill(-c->pid, SIGKILL);
+  sbx_exit_watch_kill(c->watch);
   if (!c->killed) {
     c->killed = true;
     c->give_up_at = sbx_now_ms() + GIVE_UP_MS;
@@ -172,13 +129,13 @@ static bool any_paused(const struct child *c) {
                         (c->out[1].open && c->out[1].paused));
 }
 
-static void arm_timer(struct child *c, uint64_t now) {
+static void arm_timer(struct child *c, bool exited, uint64_t now) {
   uint64_t at = 0;
-  if (c->exited)
+  if (exited)
     at = c->drain_until;
   else if (c->give_up_at > now)
     at = c->give_up_at;
-  if (!c->exited && c->pidfd < 0 && (at == 0 || at > now + LOOK_MS))
+  if (!exited && c->must_look && (at == 0 || at > now + LOOK_MS))
     at = now + LOOK_MS;
   if (at > 0)
     sbx_timer_start(c->timer, at > now ? at - now : 0);
@@ -186,19 +143,21 @@ static void arm_timer(struct child *c, uint64_t now) {
     sbx_timer_stop(c->timer);
 }
 
-static void tell_end(struct child *c) {
+static void tell_end(struct child *c, struct sbx_stream_end end) {
   const struct sbx_stream_events *events = c->stream.events;
   c->stream.events = NULL;
   if (events)
-    events->on_end(c->stream.arg, &c->end);
+    events->on_end(c->stream.arg, &end);
 }
+
+static const struct sbx_stream_end nobody_knows = {.exit_code = -1};
 
 static void settle(struct child *c) {
   if (c->finished)
     return;
-  look_for_exit(c);
+  const struct sbx_stream_end *exited = sbx_exit_watch_look(c->watch);
   uint64_t now = sbx_now_ms();
-  if (c->exited) {
+  if (exited) {
     if (any_open(c) && any_paused(c))
       c->drain_until = 0;
     else if (any_open(c) && c->drain_until == 0)
@@ -206,20 +165,21 @@ static void settle(struct child *c) {
     bool over = !any_open(c) || !c->stream.events ||
                 (c->drain_until > 0 && now >= c->drain_until);
     if (over) {
+      struct sbx_stream_end end = *exited;
       finish(c);
-      tell_end(c);
+      tell_end(c, end);
+      release(c);
       return;
     }
   } else if (c->give_up_at > 0 && now >= c->give_up_at && c->stream.events) {
     /* not even SIGKILL ends it (a dead disk, say): its owner goes on, and it
      * is reaped if it ever ends */
-    c->end = (struct sbx_stream_end){.exit_code = -1};
     close_in(c);
     close_out(c, &c->out[0]);
     close_out(c, &c->out[1]);
-    tell_end(c);
+    tell_end(c, nobody_knows);
   }
-  arm_timer(c, now);
+  arm_timer(c, exited != NULL, now);
 }
 
 /* ---- output ---- */
@@ -355,10 +315,9 @@ static void on_stop(struct sbx_tenant *tenant, enum sbx_stop step) {
     settle(c);
     break;
   case SBX_STOP_ABANDON:
-    if (!c->exited)
-      c->end = (struct sbx_stream_end){.exit_code = -1};
     finish(c);
-    tell_end(c);
+    tell_end(c, nobody_knows);
+    release(c);
     break;
   }
 }
@@ -383,23 +342,15 @@ static int open_handles(struct child *c, const struct sbx_spawned *child) {
   uv_pipe_init(loop, &c->out[1].pipe, 0);
   c->in.data = c;
   c->out[0].pipe.data = c->out[1].pipe.data = c;
-  c->handles = 3;
+  c->refs += 3;
   c->in_open = c->out[0].open = c->out[1].open = true;
   for (int i = 0; i < 2; i++) {
     c->out[i].child = c;
     c->out[i].fd = i == 0 ? SBX_OUT : SBX_ERR;
   }
 
-  if (child->pidfd >= 0 &&
-      uv_poll_init(loop, &c->exit_poll, child->pidfd) == 0) {
-    c->exit_poll.data = c;
-    c->handles++;
-    c->pidfd = child->pidfd;
-    uv_poll_start(&c->exit_poll, UV_READABLE, on_exit_poll);
-  } else if (child->pidfd >= 0) {
-    close(child->pidfd);
-  }
-
+  c->must_look =
+      !sbx_exit_watch_start(c->watch, c->runtime, child->pid, child->pidfd);
   uv_pipe_t *pipes[3] = {&c->in, &c->out[0].pipe, &c->out[1].pipe};
   int rc = 0;
   for (int i = 0; i < 3; i++) {
@@ -421,15 +372,17 @@ int sbx_child_open(struct sbx_runtime *rt, const struct sbx_request *request,
   if (!c)
     return sbx_fail(err, -ENOMEM, "start '%s'", request->argv[0]);
   c->runtime = rt;
-  c->pidfd = -1;
   c->lease = request->lease;
   c->tenant.stop = on_stop;
+  c->refs = 1;
   int rc = sbx_runtime_enter(rt, &c->tenant);
   if (rc < 0) {
     sbx_fail(err, rc, "the library is being closed");
     goto fail;
   }
-  rc = sbx_timer_new(&c->timer, rt, on_timer, c);
+  rc = sbx_timer_new(&c->timer, rt, on_time, c);
+  if (rc == 0)
+    rc = sbx_exit_watch_new(&c->watch, on_time, c);
   if (rc < 0) {
     sbx_fail(err, rc, "start '%s'", request->argv[0]);
     goto leave;
@@ -438,7 +391,6 @@ int sbx_child_open(struct sbx_runtime *rt, const struct sbx_request *request,
   rc = sbx_spawn(request, c->guards, &child, err);
   if (rc < 0)
     goto leave;
-  c->pid = child.pid;
   rc = open_handles(c, &child);
   if (rc < 0) {
     sbx_fail(err, rc, "start '%s'", request->argv[0]);
@@ -447,12 +399,13 @@ int sbx_child_open(struct sbx_runtime *rt, const struct sbx_request *request,
   }
   c->stream =
       (struct sbx_stream){.ops = &child_ops, .events = events, .arg = arg};
-  arm_timer(c, sbx_now_ms());
+  arm_timer(c, false, sbx_now_ms());
   *out = &c->stream;
   return 0;
 
 leave:
   sbx_runtime_leave(rt, &c->tenant);
+  sbx_exit_watch_free(c->watch);
   sbx_timer_free(c->timer);
 fail:
   free(c);

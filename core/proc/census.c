@@ -126,7 +126,7 @@ int sbx_census_look(struct sbx_census *c, sbx_census_seen_cb cb, void *arg) {
 static void forget_in(struct sbx_list *list, const void *arg) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, list) {
+  SBX_LIST_EACH (it, tmp, list) {
     struct waiter *w = SBX_LIST_OWNER(it, struct waiter, link);
 
     if (w->arg == arg) {

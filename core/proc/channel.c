@@ -75,7 +75,7 @@ void sbx_channel_free(struct sbx_channel *ch) {
 void sbx_channel_forget(struct sbx_channel *ch, void *arg) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, &ch->pending) {
+  SBX_LIST_EACH (it, tmp, &ch->pending) {
     struct pending *p = SBX_LIST_OWNER(it, struct pending, link);
 
     if (p->arg == arg) {
@@ -131,7 +131,7 @@ void sbx_channel_tell(struct sbx_channel *ch, const char *text) {
 static struct pending *find(struct sbx_channel *ch, const char *nonce) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, &ch->pending) {
+  SBX_LIST_EACH (it, tmp, &ch->pending) {
     struct pending *p = SBX_LIST_OWNER(it, struct pending, link);
 
     if (strcmp(p->nonce, nonce) == 0)

@@ -274,6 +274,12 @@ static void start(struct sbx_op *base) {
     fail(op, &err);
 }
 
+/* Cancelled before it began: nothing was run, which is a result. */
+static void skip(struct sbx_op *base) {
+  ((struct sbx_exec_op *)base)->cancelled = true;
+  sbx_op_complete(base, 0, NULL);
+}
+
 static void free_op(struct sbx_op *base) {
   struct sbx_exec_op *op = (struct sbx_exec_op *)base;
 
@@ -289,6 +295,7 @@ static void free_op(struct sbx_op *base) {
 const struct sbx_op_class sbx_exec_op_class = {
     .name = "exec",
     .start = start,
+    .skip = skip,
     .cancel = cancel,
     .window = on_window,
     .free = free_op,

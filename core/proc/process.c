@@ -102,7 +102,7 @@ void sbx_process_remove(struct sbx_process *p) {
 struct sbx_process *sbx_process_find(struct sbx_session *s, const char *id) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, &s->processes) {
+  SBX_LIST_EACH (it, tmp, &s->processes) {
     struct sbx_process *p = SBX_LIST_OWNER(it, struct sbx_process, link);
 
     if (strcmp(p->id, id) == 0)
@@ -114,7 +114,7 @@ struct sbx_process *sbx_process_find(struct sbx_session *s, const char *id) {
 static struct sbx_process *oldest_ended(struct sbx_session *s, bool gone) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, &s->processes) {
+  SBX_LIST_EACH (it, tmp, &s->processes) {
     struct sbx_process *p = SBX_LIST_OWNER(it, struct sbx_process, link);
 
     if (sbx_process_ended(p) && !p->killing && p->group_gone == gone)

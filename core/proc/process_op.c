@@ -125,7 +125,7 @@ static void start_list(struct sbx_op *base) {
   if (!sbx_session_op_enter(&op->base))
     return;
   op->infos = calloc(s->process_count + 1, sizeof(*op->infos));
-  SBX_LIST_EACH(it, tmp, &s->processes) {
+  SBX_LIST_EACH (it, tmp, &s->processes) {
     struct sbx_process *p = SBX_LIST_OWNER(it, struct sbx_process, link);
 
     if (p->status == SBX_PROCESS_STARTING)
@@ -248,9 +248,9 @@ static void start_write(struct sbx_op *base) {
 void sbx_process_on_drained(struct sbx_process *p) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, &p->writers)
-  sbx_process_op_finish_info(SBX_LIST_OWNER(it, struct sbx_process_op, link),
-                             p);
+  SBX_LIST_EACH (it, tmp, &p->writers)
+    sbx_process_op_finish_info(SBX_LIST_OWNER(it, struct sbx_process_op, link),
+                               p);
 }
 
 static void start_close_stdin(struct sbx_op *base) {
@@ -337,12 +337,12 @@ static void finish_stoppers(struct sbx_process *p) {
 void sbx_process_on_ended(struct sbx_process *p) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, &p->writers)
-  sbx_process_op_fail(SBX_LIST_OWNER(it, struct sbx_process_op, link),
-                      SBX_EPROCESS, "the process '%s' has ended", p->id);
-  SBX_LIST_EACH(it, tmp, &p->waiters)
-  sbx_process_op_finish_info(SBX_LIST_OWNER(it, struct sbx_process_op, link),
-                             p);
+  SBX_LIST_EACH (it, tmp, &p->writers)
+    sbx_process_op_fail(SBX_LIST_OWNER(it, struct sbx_process_op, link),
+                        SBX_EPROCESS, "the process '%s' has ended", p->id);
+  SBX_LIST_EACH (it, tmp, &p->waiters)
+    sbx_process_op_finish_info(SBX_LIST_OWNER(it, struct sbx_process_op, link),
+                               p);
   if (!p->killing && p->group_gone)
     finish_stoppers(p);
 }
@@ -351,9 +351,9 @@ void sbx_process_on_ended(struct sbx_process *p) {
 void sbx_process_on_removed(struct sbx_process *p) {
   struct sbx_list *it, *tmp;
 
-  SBX_LIST_EACH(it, tmp, &p->signallers)
-  sbx_process_op_fail(SBX_LIST_OWNER(it, struct sbx_process_op, link),
-                      SBX_EPROCESS, "the process '%s' was dropped", p->id);
+  SBX_LIST_EACH (it, tmp, &p->signallers)
+    sbx_process_op_fail(SBX_LIST_OWNER(it, struct sbx_process_op, link),
+                        SBX_EPROCESS, "the process '%s' was dropped", p->id);
 }
 
 static void on_end_over(void *arg) {
@@ -377,7 +377,7 @@ void sbx_process_on_killed(struct sbx_process *p, const struct sbx_err *err) {
     finish_stoppers(p);
     return;
   }
-  SBX_LIST_EACH(it, tmp, &p->stoppers) {
+  SBX_LIST_EACH (it, tmp, &p->stoppers) {
     struct sbx_process_op *op = SBX_LIST_OWNER(it, struct sbx_process_op, link);
 
     if (err != NULL)

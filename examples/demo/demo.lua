@@ -69,7 +69,8 @@ end
 local function run_tests()
   local result
   local show = line_printer()
-  for event in assert(session:exec_stream({ command = "python3", args = { "-m", "unittest", "-v" } })) do
+  local tests = { command = "python3", args = { "-m", "unittest", "-v" } }
+  for event in assert(session:exec_stream(tests)) do
     if event.type == "exit" then
       result = event.result
     else

@@ -93,6 +93,8 @@ function rule(name, predicate) end
 ---@field options_with_value string[]?  options that take the next word
 ---@field risky_options string[]?       make it run or overwrite something else: an allow must name them
 ---@field same_options string[][]?      { { "-f", "--force" } }
+---@field same_commands string[][]?     { { "install", "i", "add" } }
+---@field abbreviates boolean?          a sub-command may be shortened
 ---@field skip string[]?                operands before the sub-command that are not it: { "+*" }
 ---@field after anvia.sandbox.ProgramDescription?  the options behind the sub-command
 

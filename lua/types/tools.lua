@@ -67,7 +67,7 @@
 ---@field replaced_bytes integer?      how many
 
 --- An array of tools in their fixed order.
----@class anvia.sandbox.Tools
+---@class anvia.sandbox.ToolSet
 ---@field [integer] anvia.sandbox.Tool
 local tools = {}
 

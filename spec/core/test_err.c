@@ -120,8 +120,8 @@ struct item {
 static int sum(struct sbx_list *head) {
   struct sbx_list *it, *tmp;
   int digits = 0;
-  SBX_LIST_EACH(it, tmp, head)
-  digits = digits * 10 + SBX_LIST_OWNER(it, struct item, link)->value;
+  SBX_LIST_EACH (it, tmp, head)
+    digits = digits * 10 + SBX_LIST_OWNER(it, struct item, link)->value;
   return digits;
 }
 
@@ -148,9 +148,9 @@ static void test_list(void) {
   CHECK_INT(sum(&b), 432);
 
   struct sbx_list *it, *tmp;
-  SBX_LIST_EACH(it, tmp, &b)
-  if (it == &items[2].link)
-    sbx_list_remove(it);
+  SBX_LIST_EACH (it, tmp, &b)
+    if (it == &items[2].link)
+      sbx_list_remove(it);
   CHECK_INT(sum(&b), 42);
   CHECK(sbx_list_shift(&b) == &items[3].link);
   CHECK(sbx_list_shift(&b) == &items[1].link);

@@ -101,6 +101,22 @@ static void a_cancel_kills_the_tree(void) {
   close_session(mb, s);
 }
 
+static void a_command_cancelled_at_once_is_a_result(void) {
+  struct sbx_session *s = local_session(mb, 4, 0, 0);
+  struct sbx_exec_op *op;
+
+  open_session(mb, s);
+  op = new_exec(mb, s, "echo ran", 20000);
+  sbx_op_submit(&op->base.op);
+  sbx_op_cancel(&op->base.op);
+  await(mb, &op->base.op);
+  CHECK_INT(op->base.op.rc, 0);
+  CHECK(op->cancelled);
+  CHECK_INT(op->out.len, 0);
+  sbx_op_unref(&op->base.op);
+  close_session(mb, s);
+}
+
 static void output_beyond_the_cap_is_counted(void) {
   struct sbx_session *s = local_session(mb, 4, 0, 0);
   struct sbx_exec_op *op;
@@ -277,6 +293,7 @@ int main(void) {
   a_missing_program_is_an_error();
   a_timeout_kills_the_tree();
   a_cancel_kills_the_tree();
+  a_command_cancelled_at_once_is_a_result();
   output_beyond_the_cap_is_counted();
   processes_start_report_and_stop();
   the_table_is_limited_and_pruned();

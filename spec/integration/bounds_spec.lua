@@ -159,7 +159,11 @@ helper.describe("a Lua program that never waits", { helper.BUSYBOX }, function()
     -- far more than any pipe holds: it can only get on while somebody reads
     local info = assert(session:start_process({
       command = "sh",
-      args = { "-c", "i=0; while [ $i -lt 40 ]; do head -c 1000000 /dev/zero; i=$((i + 1)); sleep 0.1; done; echo finished >&2" },
+      args = { "-c", [[i=0
+        while [ $i -lt 40 ]; do
+          head -c 1000000 /dev/zero; i=$((i + 1)); sleep 0.1
+        done
+        echo finished >&2]] },
     }))
     spin(5000)
     local logs = assert(session:read_process_logs(info.id))

@@ -19,7 +19,8 @@ local OWNER = [[
     print("exec")
     assert(session:exec({ command = "sh", args = { "-c", "sleep 0.05; echo done" } }))
     print("start")
-    assert(session:start_process({ command = "sh", args = { "-c", "setsid sleep 4711 & sleep 4711" } }))
+    local server = { command = "sh", args = { "-c", "setsid sleep 4711 & sleep 4711" } }
+    assert(session:start_process(server))
     print("write")
     assert(session:write_file("dir/file", ("x"):rep(300000)))
     print("destroy")

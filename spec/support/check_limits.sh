@@ -37,7 +37,7 @@ long_lua_functions() {
       sed -n 's/^function <.*:\([0-9]*\),\([0-9]*\)>.*/\1 \2/p' |
       while read -r first last; do
         ((last - first + 1 > MAX_FUNCTION)) || continue
-        sed -n "${first}p" "$file" | grep -Eq '^ *(describe|insulate)\(' ||
+        sed -n "${first}p" "$file" | grep -Eq '^ *(helper\.)?(describe|insulate)\(' ||
           echo "$file:$first: $((last - first + 1)) lines"
       done
   done

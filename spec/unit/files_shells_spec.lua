@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- The file scripts, run by each shell of this machine in a temporary directory.
 
+local files_cases = require("spec.support.files_cases")
 local shell_session = require("spec.support.shell_session")
 
 local function capture(line)
@@ -84,9 +85,7 @@ for _, case in ipairs(SHELLS) do
     end)
 
     if found then
-      for _, group in ipairs({ "content", "names", "links", "paging" }) do
-        require("spec.support.files_cases." .. group)(world)
-      end
+      files_cases.run(world)
     end
   end)
 end

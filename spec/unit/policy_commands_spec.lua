@@ -159,6 +159,18 @@ local LINES = {
     { "(cd src && ls > x)", A }, { "for i in a; do ls; done > .env", D },
     { "cat /dev/null > build.log", A }, { "if ls; then pwd; fi >> .git/x", D },
   } },
+  { "files as arguments", {
+    { "cat .env", D }, { "cat src/a .env", D }, { "grep KEY .env", D },
+    { "head -n1 config/.env", D },
+    { "cd src && cat .env", D }, { "cd .. && cat workspace/.env", D }, { "cat ./x/../.env", D },
+    { "cp .env out/x", D }, { "cp out/x .env", D }, { "mv x .env", D }, { "tee .env", D },
+    { "touch .git/hooks/x", D }, { "rm .git/config", D }, { "mkdir -p .git/x", D },
+    { "sed -i s/a/b/ .env", D }, { "sed s/a/b/ src/x", A }, { "sed -n p .env", D },
+    { "dd if=x of=.env", D }, { "cat /etc/shadow", D }, { "cat /etc/passwd", A },
+    { "tee src/x", A },
+    { "ls .env", A }, { "echo .env", A }, { "cp a b", A }, { "cat \"$F\"", A },
+    { "ls | xargs cat .env", D }, { "chmod +x /etc/passwd", D }, { "cat env", A },
+  } },
   { "here-documents", {
     { "cat <<E\ngit push\nE", A }, { "cat <<'E'\n$(git push)\nE", A },
     { "cat <<E\n$(git push)\nE", D },

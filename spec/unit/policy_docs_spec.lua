@@ -5,7 +5,7 @@ local policy = require("anvia.sandbox.policy")
 local function policies()
   local found = {}
   local line, inside = 0, nil
-  for text in io.lines("docs/policy.md") do
+  for text in io.lines("lua/anvia/sandbox/policy/GUIDE.md") do
     line = line + 1
     if text == "```lua" then
       inside = { line = line, lines = {} }

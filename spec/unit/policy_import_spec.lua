@@ -67,6 +67,16 @@ describe("import", function()
     assert.is_truthy(imported.text:find("deny { write = \"secrets/**\" }", 1, true), imported.text)
   end)
 
+  it("makes a refusal wider rather than narrower", function()
+    local made, err, imported = policy.import({ deny = { "Bash(git * --force)", "Bash(rm -rf *)" },
+      allow = { "Bash(cargo run * main)" } })
+    assert.is_nil(err)
+    assert.equal(1, #imported.notes)
+    assert.equal("deny", made:judge(call("git", "push", "origin", "--force")).answer)
+    assert.equal("deny", made:judge(call("rm", "-r", "-f", "x")).answer)
+    assert.equal("ask", made:judge(call("cargo", "run", "a", "b", "main")).answer)
+  end)
+
   it("gives a text that loads to the same", function()
     for _, source in ipairs { CODEX, CLAUDE } do
       local text = policy.import_text(source)

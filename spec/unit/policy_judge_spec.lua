@@ -472,3 +472,22 @@ describe("a call that is none", function()
     assert.equal("allow", answer(made, { tool = "exec_command", command = "cat", input = "a\0b" }))
   end)
 end)
+
+describe("a reader that fails", function()
+  it("is a deny that says so", function()
+    local made = policy.load("default \"allow\" default { unparsed = \"allow\" }", {
+      readings = { of = function() error("out of order") end },
+    })
+    local verdict = made:judge(call("ls"))
+    assert.equal("deny", verdict.answer)
+    assert.is_truthy(verdict.because:find("out of order", 1, true))
+    assert.is_nil((made:authorize(call("ls"), made:session_state())))
+    assert.equal("string", type((made:explain(call("ls")))))
+  end)
+
+  it("is also a link that cannot be looked up", function()
+    local made = load_text("default \"allow\"")
+    local state = made:session_state { links = function() error("the session is gone") end }
+    assert.equal("deny", answer(made, { tool = "write_file", path = "x" }, state))
+  end)
+end)

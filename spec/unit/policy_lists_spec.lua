@@ -135,6 +135,14 @@ describe("allowed commands", function()
     assert.is_true((runs(shell, { tool = "exec_command", command = "sh", input = "ls" })))
   end)
 
+  it("say what may run", function()
+    local text = made:judge(call("nmap")).text
+    assert.equal("Refused: `nmap`. Reason: the commands that may run are ls, env, /opt/tool, find, "
+      .. "git, each by that name alone. [default, tool options]", text)
+    assert.is_truthy(made:judge({ tool = "exec_command", command = "ls", env = { PATH = "." } })
+      .text:find("may not change what their names find", 1, true))
+  end)
+
   it("go together with blocked ones", function()
     local both = policy.from_lists { allowed_commands = { "git" }, blocked_commands = { "ls" } }
     assert.is_true((runs(both, call("git", "log"))))

@@ -33,7 +33,7 @@ local function both(value, text)
   for _, one in ipairs(assert(pattern.compile(value))) do
     local found = match.strict(one, view)
     if found == "yes" or not strict then strict = found or strict end
-    exact = exact or match.exact(one, view, view.name and described[view.name])
+    exact = exact or match.exact(one, view)
   end
   return strict or "no", exact
 end
@@ -141,7 +141,44 @@ local CASES = {
   { { "git", "push", any { "-f", "--force-with-lease" } }, "git push --force-with-lease", "yes",
     true },
   { { "git", "push", "--force" }, "git push -- --force", "no", false },
-  { { "git", "push", "-uf" }, "git push -fu", "no", false },
+  { { "git", "push", "-uf" }, "git push -fu", "yes", false },
+  { "rm -rf", "rm -rf x", "yes", true }, { "rm -rf", "rm -fr x", "yes", false },
+  { "rm -rf", "rm x -r -f", "yes", false }, { "rm -rf", "rm -R --force x", "yes", false },
+  { "rm -rf", "rm -vrif x", "yes", false }, { "rm -rf", "rm -r x", "no", false },
+  { "rm -rf", "rm -r \"$X\"", "maybe", false },
+  { "ls -la", "ls -la", "yes", true }, { "find -delete", "find . -delete", "yes", true },
+  -- options and their values
+  { { "curl", "-X", "POST" }, "curl -X POST x", "yes", false },
+  { { "curl", "-X", "POST" }, "curl -XPOST x", "yes", false },
+  { { "curl", "-X", "POST" }, "curl -X GET x", "no", false },
+  { { "curl", "--request", "POST" }, "curl --request=POST x", "yes", false },
+  { { "curl", "--request=POST" }, "curl --request POST x", "yes", false },
+  { { "curl", "--request=*" }, "curl --request POST x", "yes", false },
+  { { "curl", "-XPOST" }, "curl -X POST x", "yes", false },
+  { { "docker", "run", "-v", "/:*" }, "docker run -v /:/host x", "yes", false },
+  { { "docker", "run", "-v/:*" }, "docker run -v /:/host x", "yes", false },
+  { { "docker", "run", "--volume=/:*" }, "docker run --volume /:/host x", "yes", false },
+  -- what may not be the option at all is none to an allow or an exception
+  { { "git", "push", "--dry-run" }, "git push --dry-run x", "yes", true },
+  { { "git", "push", "--dry-run" }, "git push -v --dry-run x", "yes", true },
+  { { "git", "push", "--dry-run" }, "git push -o --dry-run x", "yes", false },
+  { { "git", "push", "--dry-run" }, "git push -o x --dry-run", "yes", true },
+  { { "git", "push", "--dry-run" }, "git push --dry-run --no-dry-run", "yes", false },
+  { { "git", "push", "--dry-run" }, "git push --dry-run=false", "yes", false },
+  { { "git", "push", "--dry-run" }, "git push --dry-run=", "yes", false },
+  { { "foo", "-n" }, "foo -n x", "yes", true }, { { "foo", "-n" }, "foo -on x", "yes", false },
+  { { "foo", "-n" }, "foo -n $X", "yes", false }, { { "foo", "-n" }, "foo -n x$X", "yes", true },
+  { { "foo", "-n" }, "foo -n -- $X", "yes", true },
+  -- other names of sub-commands
+  { "npm install", "npm i x", "yes", true }, { "npm install", "npm add x", "yes", true },
+  { "npm i", "npm install x", "yes", true }, { "npm publish", "npm publ", "yes", false },
+  { "npm publish", "npm pu", "no", false }, { "npm test", "npm t", "yes", true },
+  { "npm run", "npm run-script x", "yes", true },
+  { "npm install", "npm install-test", "no", false },
+  { "docker run", "docker container run x", "yes", true },
+  { "docker container run", "docker container run x", "yes", true },
+  { "docker ps", "docker container", "no", false }, { "cargo test", "cargo t", "yes", true },
+  { "cargo test", "cargo +nightly t", "yes", true },
   { { "rm", "-r", "-f" }, "rm -rf x", "yes", true },
   { { "rm", "-r", "-f" }, "rm -fr x", "yes", true },
   { { "rm", "-r", "-f" }, "rm x -f -R", "yes", true },

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 local errors = require("anvia.sandbox.errors")
 local fake = require("spec.support.fake_session")
+local sandbox = require("anvia.sandbox")
 local tools = require("anvia.sandbox.tools")
 
 local function session_with_ports()
@@ -185,6 +186,9 @@ describe("sandbox.tools", function()
       assert.matches("tools_build_spec.lua:" .. line .. ": tools: ", message, 1, true)
       assert.matches(case[2], message, 1, true)
     end
+    local line = debug.getinfo(1, "l").currentline + 1
+    local _, message = pcall(function() return (sandbox.tools(session, { alow = {} })) end)
+    assert.matches("tools_build_spec.lua:" .. line .. ": tools: unknown option", message, 1, true)
     assert.has_error(function() return (tools.build({})) end)
     assert.has_error(function() return (tools.build()) end)
   end)
@@ -199,6 +203,7 @@ describe("sandbox.tools", function()
     local session = fake.new()
     local tool = tools.build(session)[1]
     assert.equal(session, tools.session(tool))
+    assert.equal(session, sandbox.tool_session(tool))
     assert.is_nil(tools.session({}))
     assert.is_nil(getmetatable(tool))
   end)

@@ -80,8 +80,10 @@ describe("exec_command", function()
     assert.equal("exit_code: 137\n\nsignal: KILL\n\nnote: Killed (SIGKILL), and not by a time-out: "
       .. "possibly the sandbox ran out of memory. Use less memory or work on smaller pieces.",
       ending({ exit_code = 137, signal = "KILL" }))
-    assert.matches("note: Killed because the sandbox ran out of memory.",
+    assert.matches("note: Killed (SIGKILL) because the sandbox ran out of memory.",
       ending({ exit_code = 137, oom_killed = true }), 1, true)
+    assert.matches("note: Killed (SIGKILL), but neither by a time-out nor for lack of memory.",
+      ending({ exit_code = 137, oom_killed = false }), 1, true)
     assert.matches("note: The limit of processes in the sandbox was reached.",
       ending({ exit_code = 1, pids_limited = true }), 1, true)
     assert.matches("note: Possibly the limit of processes in the sandbox was reached.",

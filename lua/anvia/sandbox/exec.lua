@@ -144,8 +144,10 @@ local methods = {}
 function methods:exec(opts)
   opts = options.check("exec", EXEC_OPTIONS, opts)
   local directory, facts, early = prepare(self, "exec", opts)
-  if not directory then
-    return early, facts
+  if early then
+    return early
+  elseif not directory then
+    return nil, facts
   end
   local streamed = (opts.on_stdout or opts.on_stderr) ~= nil
   local request = request_of(self, opts, directory, streamed)
@@ -158,8 +160,10 @@ function methods:exec(opts)
   tell_end(self, facts, result, err)
   if raised then
     error(raised.value, 0)
+  elseif not result then
+    return nil, err
   end
-  return result, err
+  return result
 end
 
 --- Runs one command and iterates over its output as it comes:

@@ -18,6 +18,15 @@ local write_scripts = require("anvia.sandbox.files.scripts.write")
 
 local M = {}
 
+---@class anvia.sandbox.FileEntry
+---@field path string       relative to the workspace
+---@field type "file" | "directory" | "symlink" | "other"
+---@field size integer      in bytes; of a link the length of its target
+
+---@class anvia.sandbox.FileStat: anvia.sandbox.FileEntry
+---@field mode string       permissions in octal digits, as in "0644"
+---@field mtime_ms integer? missing in images without a stat command
+
 --- What a file may have when `limits.max_file_bytes` is not set.
 M.DEFAULT_MAX_FILE_BYTES = 64 * 1024 * 1024
 
@@ -150,11 +159,9 @@ end
 
 --- The entries of one directory, hidden ones too, sorted by their bytes.
 ---
---- `type` is file, directory, symlink or other; `size` is in bytes, of a link the
---- length of its target. Links are listed, not followed, but `name` itself may be a
---- link to a directory.
+--- Links are listed, not followed, but `name` itself may be a link to a directory.
 ---@param name? string         ["."]
----@return {path: string, type: string, size: integer}[]? list
+---@return anvia.sandbox.FileEntry[]? list
 ---@return anvia.sandbox.Error? err
 function methods:list_files(name)
   name = name == nil and "." or name
@@ -178,9 +185,6 @@ function methods:list_files(name)
 end
 
 --- Describes one entry; a link itself, not its target.
----
---- `mode` is the permissions in octal digits, as in "0644". `mtime_ms` is missing
---- in images without a stat command.
 ---@param name string
 ---@return anvia.sandbox.FileStat? stat
 ---@return anvia.sandbox.Error? err

@@ -154,7 +154,12 @@ function Life:destroy(limit_ms)
   if self.state == "destroyed" then
     return true
   end
-  return self:_start_removal(limit_ms or math.max(MIN_REMOVAL_MS, self.timeout_ms)):join()
+  limit_ms = limit_ms or math.max(MIN_REMOVAL_MS, self.timeout_ms)
+  local ok, err = self:_start_removal(limit_ms):join()
+  if not ok then
+    return nil, err
+  end
+  return true
 end
 
 --- Nobody can use the session any more: it is removed in the background.
@@ -165,9 +170,12 @@ function Life:forget()
 end
 
 --- The way back of a failed create. What cannot be removed now is removed in the
---- background, for a while.
+--- background, for a while. Behind an engine that is gone nothing new can appear, and
+--- what was there has lost its lease.
 function Life:abandon()
-  if self:destroy(ROLLBACK_MS) then
+  local ok, err = self:destroy(ROLLBACK_MS)
+  if ok or err.code == "docker_unavailable" then
+    living[self] = nil
     return
   end
   task.spawn(function()
@@ -243,7 +251,11 @@ end
 function Life:_explain(op, failure)
   local result = failure.result
   if failure.code == "docker_command" and result then
-    local err = self.engine:explain(op, result)
+    local text = failure.message
+    if result.exit_code == nil then
+      text = text .. "; it may still be running"
+    end
+    local err = self.engine:explain(op, result, text)
     if GONE[err.reason or ""] then
       err.code = "session_destroyed"
     end

@@ -124,26 +124,41 @@ local METADATA = options.map(options.string({
   what = "a name of letters, digits, '_', '.' and '-'",
 }), options.string())
 
+local function policy(value, name)
+  if type(value) ~= "table" or type(value.authorize) ~= "function" then
+    return nil, "option '" .. name .. "' must be a policy of sandbox.policy"
+  end
+  return value
+end
+
 local SESSION_OPTIONS = options.record({
   id = ID,
   ports = { ports.check_list, default = {} },
   workspace = workspace,
   metadata = { METADATA, default = {} },
   manifest = manifest.CHECK,
+  policy = policy,
+  on_ask = options.callback,
 })
 
 local PRUNE_OPTIONS = options.record({ dry_run = { options.boolean, default = false } })
 
 local methods = {}
 
---- Creates a session: a container of its own with a workspace in it.
+--- Creates a session: a container of its own with a workspace in it. With a policy,
+--- every method of the session asks it first, and there is no way around it.
 ---@param opts? anvia.sandbox.SessionOptions
 ---@return anvia.sandbox.Session? session
 ---@return anvia.sandbox.Error? err
 function methods:create_session(opts)
   opts = options.check("create_session", SESSION_OPTIONS, opts)
   opts.workspace = opts.workspace or self._options.workspace
-  return create.session(self._options, self._engine, opts)
+  local session, err = create.session(self._options, self._engine, opts)
+  if session and opts.policy then
+    local guard = require("anvia.sandbox.guard") -- here, since it needs LPeg
+    return guard.bind(session, opts.policy, { on_ask = opts.on_ask })
+  end
+  return session, err
 end
 
 --- The sessions on this engine, whoever made them, oldest first.

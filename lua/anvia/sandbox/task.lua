@@ -1,13 +1,11 @@
 -- SPDX-License-Identifier: MIT
--- task.lua - waiting: for operations of the core, and for each other.
---
--- A task is a coroutine that this file resumes. In a task, waiting yields and other
--- tasks run. Anywhere else (plain Lua, or a coroutine of the user's own) waiting blocks,
--- and tasks run meanwhile; so a callback may call any method, also one that waits.
+-- task.lua - waiting: for operations of the core, and for each other. How it is done is
+-- in scheduler.lua.
 
 local cancel = require("anvia.sandbox.cancel")
 local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
+local scheduler = require("anvia.sandbox.scheduler")
 
 local M = {}
 
@@ -17,125 +15,6 @@ local unpack = table.unpack or rawget(_G, "unpack") -- the latter in LuaJIT
 local Task = {}
 Task.__index = Task
 Task.__name = "anvia.sandbox.Task"
-
--- What a task yields when it waits. Anything else is a yield of the user's.
-local WAIT = {}
-
-local tasks = setmetatable({}, { __mode = "k" }) -- coroutine -> its task
-local waiting = {} -- operation -> task, or the flag table of a blocked call; anchors both
-local ready = { first = 1, last = 0 } -- tasks to be resumed, in order
-
-local function current()
-  local co = coroutine.running()
-  return co and tasks[co]
-end
-
--- Inside of a C function that calls back (string.gsub, say) a task blocks too.
-local function can_yield()
-  return current() and coroutine.isyieldable()
-end
-
-local function make_ready(task)
-  ready.last = ready.last + 1
-  ready[ready.last] = task
-end
-
-local function finish(task, ok, ...)
-  task._done, task._ok = true, ok
-  task._results = { n = select("#", ...), ... }
-  if not ok then
-    task._traceback = debug.traceback(task._co)
-  end
-  local joiners = task._joiners
-  task._joiners = nil
-  for i = 1, #joiners do
-    make_ready(joiners[i])
-  end
-end
-
-local function after_resume(task, ok, ...)
-  if not ok or coroutine.status(task._co) == "dead" then
-    finish(task, ok, ...)
-  elseif (...) ~= WAIT then
-    -- the user's own yield lets others run: through the mailbox, so that it also works
-    -- below a foreign loop, and the news of others come first
-    local op, err = core.sleep(0)
-    if op then
-      waiting[op] = task
-    else
-      finish(task, false, errors.wrap("task", err))
-    end
-  end
-end
-
-local function resume(task, ...)
-  after_resume(task, coroutine.resume(task._co, ...))
-end
-
-local function run_ready()
-  while ready.first <= ready.last do
-    local task = ready[ready.first]
-    ready[ready.first] = nil
-    ready.first = ready.first + 1
-    resume(task)
-  end
-  ready.first, ready.last = 1, 0
-end
-
--- An operation has something to read, or is done.
-local function deliver(op)
-  local waiter = waiting[op]
-  if not waiter then
-    return -- its owner is busy and will look before it waits
-  end
-  waiting[op] = nil
-  if getmetatable(waiter) == Task then
-    make_ready(waiter)
-  else
-    waiter.news = true
-  end
-end
-
--- Blocks until is_over() while everything else goes on.
-local function block(is_over)
-  repeat
-    run_ready()
-    if is_over() then
-      return
-    end
-    if next(waiting) == nil then
-      error("deadlock: every task waits for another one", 0)
-    end
-    local op = core.next() -- nil: a signal; hooks of the interpreter run now
-    if op then
-      deliver(op)
-    end
-  until false
-end
-
--- Waits until there is news of op. Only one can wait for the same operation.
-local function wait_news(op)
-  if waiting[op] then
-    error("two are waiting for the same operation", 0)
-  end
-  if can_yield() then
-    waiting[op] = current()
-    coroutine.yield(WAIT)
-    return
-  end
-  local flag = { news = false }
-  waiting[op] = flag
-  local ok, raised = pcall(block, function()
-    return flag.news or op:done()
-  end)
-  if waiting[op] == flag then
-    waiting[op] = nil
-  end
-  if not ok then -- Ctrl-C: nobody will ask for the result
-    op:cancel()
-    error(raised, 0)
-  end
-end
 
 --- Waits for an operation of the core and gives its result. What the core's functions
 --- return can be passed as it is: `task.await(core.run{...})`.
@@ -154,7 +33,7 @@ function M.await(op, more)
     end)
   end
   while not op:done() do
-    wait_news(op)
+    scheduler.wait_news(op)
   end
   if unsubscribe then
     unsubscribe()
@@ -180,7 +59,7 @@ function M.await_stream(op)
     elseif done then
       return nil
     end
-    wait_news(op)
+    scheduler.wait_news(op)
   end
 end
 
@@ -200,28 +79,38 @@ function M.spawn(fn, ...)
     _joined = false,
     _joiners = {},
   }, Task)
-  tasks[task._co] = task
-  resume(task, ...)
-  if not current() then
-    run_ready() -- it may have woken others, and nobody else may be there to run them
-  end
+  scheduler.start(task, ...)
   return task
+end
+
+-- The function has returned (ok and results) or raised (false and the error).
+function Task:_finish(ok, ...)
+  self._done, self._ok = true, ok
+  self._results = { n = select("#", ...), ... }
+  if not ok then
+    self._traceback = debug.traceback(self._co)
+  end
+  local joiners = self._joiners
+  self._joiners = nil
+  for i = 1, #joiners do
+    scheduler.make_ready(joiners[i])
+  end
 end
 
 local function wait_end(task)
   if task._done then
     return
   end
-  local me = current()
+  local me = scheduler.current()
   if me == task then
     error("a task cannot join itself", 3)
-  elseif can_yield() then
+  elseif scheduler.can_yield() then
     task._joiners[#task._joiners + 1] = me
-    coroutine.yield(WAIT)
+    scheduler.yield()
   elseif coroutine.status(task._co) == "normal" then
     error("deadlock: the task waits for this call to return", 3)
   else
-    block(function()
+    scheduler.block(function()
       return task._done
     end)
   end
@@ -308,19 +197,6 @@ end
 
 M.cancel_token = cancel.token
 M.is_cancel_token = cancel.is_token
-
---- For a foreign loop: handles all news there is, without blocking.
----@return integer count of operations that had news
-function M.dispatch()
-  local count = 0
-  local op = core.next(0)
-  while op do
-    count = count + 1
-    deliver(op)
-    op = core.next(0)
-  end
-  run_ready()
-  return count
-end
+M.dispatch = scheduler.dispatch
 
 return M

@@ -16,6 +16,21 @@ local options = require("anvia.sandbox.options")
 
 local M = {}
 
+---@class anvia.sandbox.TextPageOptions
+---@field start_line integer?  [1]
+---@field start_byte integer?  bytes of that line to skip [0]
+---@field line_count integer?  [500]
+---@field max_bytes integer?   [65536]
+
+---@class anvia.sandbox.TextPage
+---@field content string
+---@field start_line integer
+---@field end_line integer         start_line - 1 when the page is empty
+---@field next_start_line integer? where the next page begins, if there may be one
+---@field next_start_byte integer? where the cut line goes on
+---@field truncated boolean        is there a next page?
+---@field truncated_by "lines" | "bytes" | nil
+
 -- The limits are those of 32-bit counters in the tools.
 local MAX_INTEGER = 2 ^ 31 - 2
 

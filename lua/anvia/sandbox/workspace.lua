@@ -16,13 +16,22 @@ local OPEN = [[chmod 0777 "$1"]]
 local WRITABLE = [=[[ -w "$1" ] && [ -x "$1" ]]=]
 
 -- Prints the owner of the first entry that belongs to somebody else and cannot be
--- written. Some file systems bring a lost+found of root's along.
+-- written. For root, `-w` is always true in some shells, also without the capability
+-- to write what others own, so its capabilities (CAP_DAC_OVERRIDE is 2) are looked at.
+-- Some file systems bring a lost+found of root's along.
 local STRANGER = [=[
 cd "$1" || exit 0
-wanted=$2
+wanted=$2 capable=
+while read -r key value; do
+  [ "$key" = CapEff: ] && [ $((0x$value & 2)) != 0 ] && capable=yes
+done </proc/self/status
+may_write() {
+  [ "$wanted" = 0 ] || { [ -w "$1" ]; return; }
+  [ -n "$capable" ] || [ -O "$1" ]
+}
 for name in * .[!.]* ..?*; do
-  [ -e "$name" ] && [ ! -L "$name" ] && [ ! -w "$name" ] || continue
-  [ "$name" = lost+found ] && continue
+  [ -e "$name" ] && [ ! -L "$name" ] && [ "$name" != lost+found ] || continue
+  may_write "./$name" && continue
   set -- $(ls -nd "./$name")
   [ "$3" = "$wanted" ] && continue
   printf %s "$3"

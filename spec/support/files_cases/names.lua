@@ -1,15 +1,12 @@
 -- SPDX-License-Identifier: MIT
--- Names, listings and what else is done to entries. See content.lua for `world`.
+-- Strange names in all methods. See files_cases.lua for `world`.
 
 local assert = require("luassert")
 local busted = require("busted")
 local hostile_names = require("spec.support.hostile_names")
 
-local function refused(code, text, value, err)
-  assert.is_nil(value)
-  assert.equal(code, err.code)
-  assert.truthy(err.message:find(text, 1, true), err.message)
-end
+local describe, it = busted.describe, busted.it
+local world = ...
 
 local function by_path(list)
   local map = {}
@@ -20,136 +17,51 @@ local function by_path(list)
   return map
 end
 
-local describe, it = busted.describe, busted.it
-
-return function(world)
-  describe("every legal name", function()
-    it("is written, listed and read back (H057, H059)", function()
-      local tree = {}
-      for i, name in ipairs(hostile_names) do
-        tree[name] = ("x"):rep(i)
-      end
-      assert.is_true(world.apply({ files = tree }))
-      local list = assert(world.session:list_files("."))
-      assert.equal(#hostile_names, #list)
-      for i = 2, #list do
-        assert.is_true(list[i - 1].path < list[i].path)
-      end
-      local map = by_path(list)
-      for i, name in ipairs(hostile_names) do
-        assert.same({ path = name, type = "file", size = i }, map[name])
-      end
-    end)
-
-    it("is written, read, described, renamed and removed by itself", function()
-      local names = world.all_names and hostile_names
-        or { "\n", "ends with newline\n", "--help", "*?", "$(id)", "\255\254", "back\\slash" }
-      for _, name in ipairs(names) do
-        assert.is_true(world.session:write_file(name, "1" .. name))
-        assert.equal("1" .. name, world.session:read_file(name))
-        assert.equal(#name + 1, world.session:stat(name).size)
-        assert.is_true(world.session:mkdir("dir" .. name:sub(1, 250)))
-        assert.is_true(world.session:rename(name, "dir" .. name:sub(1, 250) .. "/" .. name))
-        local list = assert(world.session:list_files("dir" .. name:sub(1, 250)))
-        assert.equal("dir" .. name:sub(1, 250) .. "/" .. name, list[1].path)
-        assert.is_true(world.session:remove(list[1].path))
-        assert.is_true(world.session:remove("dir" .. name:sub(1, 250)))
-      end
-      assert.same({}, world.session:list_files("."))
-    end)
-
-    it("names a directory as well", function()
-      local directories = {}
-      for i, name in ipairs(hostile_names) do
-        directories[i] = name .. "/" .. name
-      end
-      assert.is_true(world.apply({ directories = directories }))
-      for _, entry in ipairs(world.session:list_files(".")) do
-        assert.equal("directory", entry.type)
-      end
-      assert.equal("\n/\n", world.session:list_files("\n")[1].path)
-      assert.equal(("a"):rep(255), world.session:list_files(("a"):rep(255))[1].path:sub(257))
-    end)
+describe("every legal name", function()
+  it("is written, listed and read back (H057, H059)", function()
+    local tree = {}
+    for i, name in ipairs(hostile_names) do
+      tree[name] = ("x"):rep(i)
+    end
+    assert.is_true(world.apply({ files = tree }))
+    local list = assert(world.session:list_files("."))
+    assert.equal(#hostile_names, #list)
+    for i = 2, #list do
+      assert.is_true(list[i - 1].path < list[i].path)
+    end
+    local map = by_path(list)
+    for i, name in ipairs(hostile_names) do
+      assert.same({ path = name, type = "file", size = i }, map[name])
+    end
   end)
 
-  describe("a listing", function()
-    it("tells types and sizes, without find (H056)", function()
-      world.sh("printf 12345 >f; mkdir d e; echo x >e/x; ln -s f l; mkfifo p; >.h; >..two; >...")
-      local list = assert(world.session:list_files())
-      local names = {}
-      for i, entry in ipairs(list) do
-        names[i] = entry.path .. " " .. entry.type
-      end
-      assert.same({ "... file", "..two file", ".h file", "d directory", "e directory", "f file",
-        "l symlink", "p other" }, names)
-      assert.equal(5, list[6].size)
-      assert.equal(1, list[7].size)
-      assert.equal("e/x", world.session:list_files("e/")[1].path)
-      assert.same({}, world.session:list_files("d"))
-      refused("path", "needs a directory", world.session:list_files("f"))
-    end)
-
-    it("of 1,000 entries is complete", function()
-      world.sh("n=0; while [ $n -lt 1000 ]; do n=$((n+1)); printf x >file-$n; done")
-      local list = assert(world.session:list_files("."))
-      assert.equal(1000, #list)
-      assert.equal("file-1", list[1].path)
-      assert.equal(1, list[1000].size)
-    end)
-
-    it("survives entries that come and go", function()
-      world.sh("n=0; while [ $n -lt 60 ]; do n=$((n+1)); >keep-$n; done; "
-        .. "(n=0; while [ $n -lt 300 ]; do n=$((n+1)); >gone-$n; rm gone-$n; done; >over) "
-        .. ">/dev/null 2>&1 &")
-      for _ = 1, 5 do
-        local map = by_path(assert(world.session:list_files(".")))
-        for i = 1, 60 do
-          assert.truthy(map["keep-" .. i])
-        end
-      end
-      world.sh("while ! [ -e over ]; do sleep 0.1; done")
-    end)
+  it("is written, read, described, renamed and removed by itself", function()
+    local names = world.all_names and hostile_names
+      or { "\n", "ends with newline\n", "--help", "*?", "$(id)", "\255\254", "back\\slash" }
+    for _, name in ipairs(names) do
+      assert.is_true(world.session:write_file(name, "1" .. name))
+      assert.equal("1" .. name, world.session:read_file(name))
+      assert.equal(#name + 1, world.session:stat(name).size)
+      assert.is_true(world.session:mkdir("dir" .. name:sub(1, 250)))
+      assert.is_true(world.session:rename(name, "dir" .. name:sub(1, 250) .. "/" .. name))
+      local list = assert(world.session:list_files("dir" .. name:sub(1, 250)))
+      assert.equal("dir" .. name:sub(1, 250) .. "/" .. name, list[1].path)
+      assert.is_true(world.session:remove(list[1].path))
+      assert.is_true(world.session:remove("dir" .. name:sub(1, 250)))
+    end
+    assert.same({}, world.session:list_files("."))
   end)
 
-  describe("stat", function()
-    it("describes the entry itself", function()
-      world.sh("printf abc >f; chmod 640 f; touch -d '2001-02-03 04:05:06' f; ln -s f l; mkdir d")
-      local found = assert(world.session:stat("f"))
-      assert.same({ path = "f", type = "file", size = 3, mode = "0640",
-        mtime_ms = found.mtime_ms }, found)
-      if not world.without_stat then
-        assert.is_true(math.abs(found.mtime_ms - 981173106000) <= 14 * 3600 * 1000)
-      end
-      assert.equal("symlink", world.session:stat("l").type)
-      assert.equal("directory", world.session:stat("d").type)
-      assert.equal("directory", world.session:stat(".").type)
-      assert.equal(".", world.session:stat(".").path)
-    end)
+  it("names a directory as well", function()
+    local directories = {}
+    for i, name in ipairs(hostile_names) do
+      directories[i] = name .. "/" .. name
+    end
+    assert.is_true(world.apply({ directories = directories }))
+    for _, entry in ipairs(world.session:list_files(".")) do
+      assert.equal("directory", entry.type)
+    end
+    assert.equal("\n/\n", world.session:list_files("\n")[1].path)
+    assert.equal(("a"):rep(255), world.session:list_files(("a"):rep(255))[1].path:sub(257))
   end)
-
-  describe("mkdir, remove and rename", function()
-    it("do what they say", function()
-      assert.is_true(world.session:mkdir("a/b/c"))
-      assert.is_true(world.session:mkdir("a/b"))
-      assert.is_true(world.session:mkdir("."))
-      assert.is_true(world.session:write_file("a/f", "x"))
-      refused("path", "needs a directory", world.session:mkdir("a/f"))
-      refused("path", "not empty", world.session:remove("a"))
-      assert.is_true(world.session:remove("a/b/c"))
-      assert.is_true(world.session:rename("a", "z"))
-      refused("path", "is a directory", world.session:rename("z/f", "z"))
-      assert.is_true(world.session:write_file("g", "y"))
-      refused("path", "needs a directory", world.session:rename("z", "g"))
-      assert.is_true(world.session:rename("g", "g"))
-      assert.is_true(world.session:rename("g", "z/f"))
-      assert.equal("y", world.session:read_file("z/f"))
-      local ok, err = world.session:rename("z", "z/b/z")
-      assert.is_nil(ok)
-      assert.equal("path", err.code)
-      assert.is_true(world.session:remove("z", { recursive = true }))
-      assert.equal("", world.sh("ls -A"))
-      refused("path", "workspace itself", world.session:remove(".", { recursive = true }))
-      refused("path", "workspace itself", world.session:rename(".", "x"))
-    end)
-  end)
-end
+end)

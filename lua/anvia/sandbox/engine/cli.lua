@@ -85,9 +85,10 @@ end
 
 --- The error for a client that failed with `result` {stdout, stderr, exit_code}.
 --- Whether the engine or only this request failed is found out by asking the engine.
-function Cli:explain(op, result)
+--- `otherwise` is the message where the client says nothing.
+function Cli:explain(op, result, otherwise)
   local text = result.stderr or ""
-  local summary = failure.summary(text)
+  local summary = failure.summary(text) or otherwise
     or string.format("the client ended with status %s", tostring(result.exit_code))
   local code = "docker_command"
   if failure.unreachable(text) or not self:ping() then

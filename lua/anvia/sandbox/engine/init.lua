@@ -10,7 +10,7 @@
 --   agent_request(name)        the request that looks at all processes, as uid 0
 --   is_local()                 whether its 127.0.0.1 is ours; or false and where
 --   ping()                     whether it answers; or false and why not
---   explain(op, result)        the error for a client that failed
+--   explain(op, result, text)  the error for a client that failed, maybe silently
 --   run_as(name, user, argv)   one command in a container, without a session
 --   inspect(name)              a container's description (see describe.lua)
 --   find_containers(labels)    ids, whatever their state

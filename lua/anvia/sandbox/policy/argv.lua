@@ -2,17 +2,20 @@
 -- One command's words, sorted into options and operands.
 --
 -- Each item is one of
---   { operand = text, maybe = true? }   `maybe`: could also be the value of the option before it
---   { option = "--force", letters = {"-a", "-b"}?, known = bool, after = bool, text = word }
+--   { operand = text, maybe = true? }   `maybe`: could also be the value of the option before it,
+--                                       or is a word that may be left out (skip)
+--   { option = "--force", letters = {"-a", "-b"}?, known = bool, after = bool, text = word,
+--     maybe = true? }
 --   { dynamic = word, option_possible = bool }
--- `known` options are described, so it is certain what they take; `after` ones stand behind the
--- first operand. Words after `--` are operands.
+-- `known` options are described, so it is certain what they take; `next` is the word behind them;
+-- `after` ones stand behind the first operand, which has its `command`: the name that all its
+-- aliases share. Words after `--` are operands.
 
 local glob = require("anvia.sandbox.policy.glob")
 
 local argv = {}
 
-local NOTHING = { before = { kind = {}, risky = {}, same = {} }, skip = {} }
+local NOTHING = { before = { kind = {}, risky = {}, same = {} }, skip = {}, commands = {} }
 NOTHING.after = NOTHING.before
 
 local function dynamic_item(word, operands_only)
@@ -87,14 +90,17 @@ function argv.items(words, description)
     elseif not operands_only and word:find("^%-.") then
       local item, takes = option_item(word, options)
       item.options = options
+      item.maybe = open or nil
+      item.next = type(words[i + 1]) == "string" and words[i + 1] or nil
       add(items, item, after)
-      if takes then
-        i = i + 1
-        item.value = words[i]
-      end
+      if takes then i = i + 1 end
       open = not takes and not item.known and not word:find("=", 1, true)
-    elseif after or not skipped(description, word) then
-      add(items, { operand = word, maybe = open }, after)
+    elseif not after and skipped(description, word) then
+      add(items, { operand = word, maybe = true, skip = true }, after)
+      open = false
+    else
+      local item = add(items, { operand = word, maybe = open }, after)
+      if not after then item.command = description.commands[word] or word end
       if not open then options, after = description.after, true end
       open = false
     end

@@ -74,7 +74,7 @@ end
 local function test_command(layer, one, subject, strict)
   local view = view_of(layer, subject)
   if strict then return match.strict(one, view) end
-  return match.exact(one, view, view.name and layer.programs[view.name]) and "yes" or nil
+  return match.exact(one, view) and "yes" or nil
 end
 
 -- Commands by the list of those that read them: all of one stage of a pipeline share it.
@@ -273,8 +273,9 @@ local function by_layer(layer, subject, ctx)
   if subject.inert then return nil end
   local answer, line = layers.default_of(layer, default_kind(subject))
   if not answer then return nil end
+  local kind = default_kind(subject)
   return { answer = answer, subject = subject, by = "default", file = layer.file, line = line,
-    kind = default_kind(subject) }
+    kind = kind, because = answer ~= "allow" and layer.reasons[kind] or nil }
 end
 
 --- The answer of all layers about one subject.

@@ -64,7 +64,8 @@ local function reason(found)
       .. (found.subject.problem.what or KINDS_OF_PROBLEM[found.subject.problem.kind] or "unknown")
   end
   if found.by == "default" or found.by == "fallback" then
-    return "no rule allows it, and the default for " .. NOUN[found.kind] .. " is " .. found.answer
+    local opening = found.answer == "allow" and "" or "no rule allows it, and "
+    return opening .. "the default for " .. NOUN[found.kind] .. " is " .. found.answer
   end
   return nil
 end

@@ -28,18 +28,40 @@ function claude.knows(value)
   return false
 end
 
--- "git status:*" is a prefix of words, "git log *" has globs, "git status" is the whole command.
--- A prefix may end inside a word there; a refusal is as wide as that, a permission is not.
+local function split(text)
+  local words = {}
+  for word in text:gmatch("%S+") do words[#words + 1] = word end
+  return words
+end
+
+-- A star inside stands for any number of words there, and for one word here. A permission becomes
+-- narrower by that; a refusal keeps the words before the star.
+local function widen(words)
+  for i, word in ipairs(words) do
+    if word:find("*", 1, true) and i > 1 then
+      local kept = {}
+      for j = 1, i - 1 do kept[j] = words[j] end
+      return kept
+    end
+  end
+  return nil
+end
+
+-- "git status:*" is a prefix of words, "git status" is the whole command. A prefix may end inside a
+-- word there; a refusal is as wide as that, a permission is not.
 local function command_source(text, word)
   local prefix = text:match("^(.-):%*$")
   local body = prefix or text
-  if body == "" or body == "*" then return "\"*\"" end
   if not prefix and body:find("%s%*$") then
     prefix, body = true, body:gsub("%s+%*$", "")
   end
-  local words = {}
-  for item in body:gmatch("%S+") do words[#words + 1] = item end
-  if prefix and word ~= "allow" and #words > 1 and not words[#words]:find("%*$") then
+  local words = split(body)
+  if #words == 0 or body == "*" then return "\"*\"" end
+  local wider = word ~= "allow" and widen(words)
+  if wider then
+    return show.source(wider), "made wider: a star inside stands for any number of words there"
+  end
+  if prefix and word ~= "allow" and #words > 1 and not words[#words]:find("^%-") then
     words[#words] = words[#words] .. "*"
   end
   local list = show.source(words)
@@ -60,7 +82,9 @@ local function entry_source(word, entry)
   if not tool then return nil, "not understood" end
   if argument == "" or argument == "*" then argument = nil end
   if tool == "Bash" then
-    return ("%s { exec = %s }"):format(word, argument and command_source(argument, word) or "\"*\"")
+    local pattern, note = "\"*\"", nil
+    if argument then pattern, note = command_source(argument, word) end
+    return ("%s { exec = %s }"):format(word, pattern), note
   end
   local kinds = PATH_TOOLS[tool]
   if not kinds then return nil, "there is no such tool in the sandbox" end
@@ -84,11 +108,8 @@ function claude.text(value)
         return nil, ("%s: an entry is text like \"Bash(git status:*)\""):format(word)
       end
       local source, wrong = entry_source(word, entry)
-      if source then
-        lines[#lines + 1] = source
-      else
-        notes[#notes + 1] = ("%s %s: %s"):format(word, show.value(entry), wrong)
-      end
+      if source then lines[#lines + 1] = source end
+      if wrong then notes[#notes + 1] = ("%s %s: %s"):format(word, show.value(entry), wrong) end
     end
   end
   return table.concat(lines, "\n") .. "\n", notes

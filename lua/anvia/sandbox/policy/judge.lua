@@ -71,9 +71,15 @@ end
 
 -- ---- the call in context ----
 
+-- Also looks up links, in the session, which can fail: what could not be read is refused.
 local function read_call(policy, call, context)
   if language.tools[call.tool] ~= "exec" then return nil end
   return (policy.readings or readings).of(call, context)
+end
+
+local function read_context(policy, call, context)
+  local made = read_call(policy, call, context)
+  return made, subjects.of(call, made, context)
 end
 
 --- The call with its readings and subjects.
@@ -83,8 +89,12 @@ function judge.context(policy, call, state, trace)
     wrappers = policy.wrappers }
   local ctx = { call = call, state = state, context = context, trace = trace, allowed = {},
     workdir = facts.workdir }
-  ctx.readings = read_call(policy, call, context)
-  ctx.subjects = subjects.of(call, ctx.readings, context)
+  local ok, made, list = pcall(read_context, policy, call, context)
+  if ok then
+    ctx.readings, ctx.subjects = made, list
+  else
+    ctx.failed, ctx.subjects = show.line(tostring(made), 200), {}
+  end
   ctx.place = function(directory) return subjects.path("read", directory, context) end
   return ctx
 end
@@ -181,6 +191,9 @@ function judge.call(policy, call, state, trace)
   local wrong = malformed(call)
   if wrong then return explain.verdict(refuse(wrong), {}) end
   local ctx = judge.context(policy, call, state, trace)
+  if ctx.failed then
+    return explain.verdict(refuse("it could not be read: " .. ctx.failed), {})
+  end
   local results = evaluate_all(policy, ctx)
   local best, asks = decide(results)
   local verdict = explain.verdict(best, asks)

@@ -164,11 +164,12 @@ end
 
 function add.program(self, declared, complain)
   for field, value in pairs(declared.value) do
-    local ok = field == "after" and type(value) == "table"
+    local ok = (field == "after" and type(value) == "table")
+      or (field == "abbreviates" and type(value) == "boolean")
     if not PROGRAM_FIELDS[field] then
       complain(declared.line, ("program \"%s\": unknown field '%s'%s"):format(declared.name,
         tostring(field), near.suggest(tostring(field), programs.fields)))
-    elseif type(value) ~= "table" or (not ok and #value == 0) then
+    elseif not ok and (type(value) ~= "table" or #value == 0) then
       complain(declared.line, ("program \"%s\".%s: expected a list, got %s"):format(declared.name,
         field, show.value(value)))
       return
@@ -249,7 +250,7 @@ function layer.new(file)
   local made = {
     file = file, rules = {}, exec = {}, clauses = {}, predicates = {}, expectations = {},
     defaults = {}, default_lines = {}, limits = {}, container = {}, described = {}, wrappers = {},
-    programs = {}, patterns = 0, box = nil,
+    programs = {}, patterns = 0, box = nil, reasons = {},
   }
   for _, kind in ipairs(language.subjects) do made.clauses[kind] = {} end
   return made

@@ -72,6 +72,11 @@ function lists.layer(options)
   if complaints[1] then error(complaints[1].text, 3) end
   -- A name on the list is the whole program with all of its options.
   layer.programs = {}
+  layer.reasons = {
+    exec = "the commands that may run are " .. table.concat(allowed, ", ")
+      .. ", each by that name alone",
+    risky_env = "where commands are listed, a call may not change what their names find or load",
+  }
   return layer
 end
 

@@ -11,6 +11,7 @@
 
 local argv = require("anvia.sandbox.policy.argv")
 local glob = require("anvia.sandbox.policy.glob")
+local options = require("anvia.sandbox.policy.match_option")
 
 local match = {}
 
@@ -29,11 +30,13 @@ end
 function match.view(command, programs)
   local first = command.argv[1]
   local name = command.name and match.fold(command.name) or nil
+  local description = name and programs[name]
   return {
     name = name,
+    description = description,
     written = type(first) == "string" and first or nil,
     path = command.file or command.path,
-    items = argv.items(command.argv, name and programs[name]),
+    items = argv.items(command.argv, description),
   }
 end
 
@@ -44,55 +47,6 @@ local function test_any(matchers, text)
   return false
 end
 
--- ---- options ----
-
-local function same(options, a, b)
-  return a == b or (options.same[a] ~= nil and options.same[a] == options.same[b])
-end
-
-local function abbreviates(item, text)
-  return item.option:find("^%-%-.") and not item.known and #item.option < #text
-    and text:sub(1, #item.option) == item.option
-end
-
--- `--rec` for -r, which is --recursive
-local function abbreviates_same(item, text)
-  local same_options = item.options and item.options.same or {}
-  local canonical = same_options[text]
-  for name, other in pairs(canonical and same_options or {}) do
-    if other == canonical and abbreviates(item, name) then return true end
-  end
-  return false
-end
-
-local function option_fits(matcher, item, strict)
-  if glob.test(matcher, item.option) or glob.test(matcher, item.text) then return true end
-  local text = matcher.literal
-  if not text then return false end
-  local options = item.options
-  if options and same(options, item.option, text) then return true end
-  for _, letter in ipairs(item.letters or {}) do
-    if letter == text or (options and same(options, letter, text)) then return true end
-  end
-  return strict and (abbreviates(item, text) or abbreviates_same(item, text)) or false
-end
-
-local function names(matchers, item, strict)
-  for _, matcher in ipairs(matchers) do
-    if option_fits(matcher, item, strict) then return true end
-  end
-  return false
-end
-
-local function find_option(matchers, items, strict)
-  local maybe = nil
-  for _, item in ipairs(items) do
-    if item.option and names(matchers, item, strict) then return "yes" end
-    if item.dynamic and (item.option_possible or item.dashed) then maybe = "maybe" end
-  end
-  return maybe
-end
-
 -- ---- strict ----
 
 -- Whether a word that is not known yet could become what the matchers want.
@@ -100,6 +54,21 @@ local function could_be(matchers, word)
   local cover = glob.token(word.pattern or "*") or glob.token("*")
   for _, matcher in ipairs(matchers) do
     if not matcher.literal or glob.test(cover, matcher.literal) then return true end
+  end
+  return false
+end
+
+-- Whether an operand is what the matchers want; for a sub-command also by another of its names.
+local function names_operand(matchers, item, description, strict)
+  if test_any(matchers, item.operand) then return true end
+  if not item.command or not description then return false end
+  for _, matcher in ipairs(matchers) do
+    local wanted = matcher.literal
+    if wanted and (description.commands[wanted] or wanted) == item.command then return true end
+    if wanted and strict and description.abbreviates and #item.operand > 2
+      and wanted:sub(1, #item.operand) == item.operand then
+      return true
+    end
   end
   return false
 end
@@ -134,7 +103,7 @@ function walk(state, w, i)
   if item.dynamic then
     found = walk_dynamic(state, w, i)
   else
-    found = test_any(wanted, item.operand) and walk(state, w + 1, i + 1)
+    found = names_operand(wanted, item, state.description, true) and walk(state, w + 1, i + 1)
     if not found and item.maybe then found = walk(state, w, i + 1) end
   end
   if not found then state.failed[key] = true end
@@ -148,7 +117,7 @@ local function nothing_more(pattern, view)
     if item.option then
       local named = false
       for _, matchers in ipairs(pattern.options) do
-        named = named or names(matchers, item, true)
+        named = named or options.names(matchers, item, true)
       end
       if not named then return false end
     else
@@ -187,22 +156,33 @@ local function program_strict(pattern, view)
   return false
 end
 
---- -> "yes" | "maybe" | nil
-function match.strict(pattern, view)
-  if not program_strict(pattern, view) then return nil end
+local function strict(pattern, view)
   local answer = "yes"
   for _, matchers in ipairs(pattern.options) do
-    local found = find_option(matchers, view.items, true)
+    local found = options.find(matchers, view.items)
     if not found then return nil end
     if found == "maybe" then answer = "maybe" end
   end
   if #pattern.words > 0 then
-    local found = walk({ words = pattern.words, items = view.items, failed = {} }, 1, 1)
+    local found = walk({ words = pattern.words, items = view.items, failed = {},
+      description = view.description }, 1, 1)
     if not found then return nil end
     if found == "maybe" then answer = "maybe" end
   end
   if pattern.only and not nothing_more(pattern, view) then return nil end
   return answer
+end
+
+--- -> "yes" | "maybe" | nil
+function match.strict(pattern, view)
+  if not program_strict(pattern, view) then return nil end
+  local best = strict(pattern, view)
+  for _, joined in ipairs(best ~= "yes" and pattern.joined or {}) do
+    local found = strict(joined, view)
+    if found == "yes" then return found end
+    best = best or found
+  end
+  return best
 end
 
 -- ---- exact ----
@@ -219,10 +199,12 @@ local function program_exact(pattern, view)
   return false
 end
 
+-- Notes which options of the pattern the item is. Not one that may be the value of an unknown
+-- option before it: git push -o --dry-run.
 local function named_by(pattern, item, seen)
   local named = false
   for i, matchers in ipairs(pattern.options) do
-    if names(matchers, item, false) then
+    if not item.maybe and options.names(matchers, item, false) then
       named = true
       seen[i] = true
     end
@@ -230,45 +212,42 @@ local function named_by(pattern, item, seen)
   return named
 end
 
-local function risky(item)
-  local options = item.options
-  if not options or not options.has_risky then return false end
-  if options.risky[item.option] then return true end
-  for name in pairs(options.risky) do
-    if abbreviates(item, name) then return true end
-  end
-  for _, letter in ipairs(item.letters or {}) do
-    if options.risky[letter] then return true end
+local function takes_back(pattern, item)
+  for _, matchers in ipairs(pattern.options) do
+    if options.takes_back(matchers, item) then return true end
   end
   return false
 end
 
 -- -> the number of pattern words matched so far, or nil when the pattern cannot hold
-local function exact_item(pattern, item, matched, seen, has_risky)
+local function exact_item(pattern, item, matched, seen, description)
   local wanted = pattern.words[matched + 1]
   if item.option then
+    if takes_back(pattern, item) then return nil end
     if named_by(pattern, item, seen) then return matched end
-    if pattern.only or risky(item) or (wanted and not item.known) then return nil end
+    if pattern.only or options.risky(item) or (wanted and not item.known) then return nil end
     return matched
   elseif item.dynamic then
     local option = item.option_possible or item.dashed
-    if has_risky and option then return nil end
+    local decides = #pattern.options > 0 or (description and description.has_risky)
+    if option and decides then return nil end
     if not wanted then return not pattern.only and matched or nil end
     return wanted[1].text == "*" and item.dynamic.single and not option and matched + 1 or nil
   elseif wanted then
-    if item.maybe then return nil end
-    return test_any(wanted, item.operand) and matched + 1 or nil
+    if names_operand(wanted, item, description, false) then
+      return (item.skip or not item.maybe) and matched + 1 or nil
+    end
+    return item.skip and matched or nil
   end
   return not pattern.only and matched or nil
 end
 
---- -> true | false. `description` is the program's, if there is one.
-function match.exact(pattern, view, description)
+--- -> true | false
+function match.exact(pattern, view)
   if not program_exact(pattern, view) then return false end
-  local has_risky = description and (description.before.has_risky or description.after.has_risky)
   local matched, seen = 0, {}
   for _, item in ipairs(view.items) do
-    matched = exact_item(pattern, item, matched, seen, has_risky)
+    matched = exact_item(pattern, item, matched, seen, view.description)
     if not matched then return false end
   end
   for i = 1, #pattern.options do

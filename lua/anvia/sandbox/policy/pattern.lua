@@ -118,21 +118,34 @@ function expand(value)
   return expand_list(value)
 end
 
+-- `-rf` as -r and -f. What looks the same and is one long option (-delete) still fits as a whole.
+local function cluster(text)
+  if not text:find("^%-%a%w+$") then return nil end
+  local letters = {}
+  for letter in text:sub(2):gmatch(".") do
+    letters[#letters + 1] = { literal = "-" .. letter, text = "-" .. letter }
+  end
+  return letters
+end
+
 local function matchers(texts, folded)
   local out = {}
   for i, text in ipairs(texts) do
     local matcher, wrong = glob.token(text, folded)
     if not matcher then return nil, wrong end
+    matcher.cluster = matcher.literal and cluster(text)
     out[i] = matcher
   end
   return out
 end
 
-local function build(words, only)
-  local text = {}
-  for i, word in ipairs(words) do text[i] = table.concat(word, "|") end
-  local built = { options = {}, words = {}, only = only or nil, text = table.concat(text, " ") }
-  if not only and #words > 1 and words[#words][1] == "*" then words[#words] = nil end
+local function is_option(word)
+  return word[1]:find("^%-.") ~= nil
+end
+
+-- One alternative, sorted into program, options and operands.
+local function sort_words(words)
+  local built = { options = {}, words = {} }
   local operands_only = false
   for i, word in ipairs(words) do
     local list, wrong = matchers(word, i == 1)
@@ -142,12 +155,67 @@ local function build(words, only)
       built.exact = matchers(word) -- allow compares the program's name as it is written
     elseif word[1] == "--" then
       operands_only = true
-    elseif word[1]:find("^%-.") and not operands_only then
+    elseif is_option(word) and not operands_only then
       built.options[#built.options + 1] = list
     else
       built.words[#built.words + 1] = list
     end
   end
+  return built
+end
+
+local function join_value(option, value)
+  local out = {}
+  for _, name in ipairs(option) do
+    for _, text in ipairs(value) do
+      out[#out + 1] = name .. (name:find("^%-%-") and "=" or "") .. text
+    end
+  end
+  return out
+end
+
+-- { "curl", "-X", "POST" } also as { "curl", "-XPOST" }: for each option that a word follows, the
+-- pattern with the two as one. Only deny and ask look at these.
+local function joined_patterns(words)
+  local out = {}
+  for i = 2, #words - 1 do
+    if words[i][1] == "--" then break end
+    if is_option(words[i]) and not is_option(words[i + 1]) then
+      local copy = {}
+      for j, word in ipairs(words) do
+        if j == i then word = join_value(words[i], words[i + 1]) end
+        if j ~= i + 1 then copy[#copy + 1] = word end
+      end
+      out[#out + 1] = sort_words(copy)
+    end
+  end
+  return #out > 0 and out or nil
+end
+
+local function check_words(words)
+  for _, word in ipairs(words) do
+    for _, text in ipairs(word) do
+      if text:find("^%-%S*%s") then
+        return ("'%s' is one word with a blank in it; write \"%s\""):format(text,
+          (text:gsub("%s+", "\", \"")))
+      end
+    end
+  end
+  return nil
+end
+
+local function build(words, only)
+  local wrong = check_words(words)
+  if wrong then return nil, wrong end
+  local text = {}
+  for i, word in ipairs(words) do text[i] = table.concat(word, "|") end
+  if not only and #words > 1 and words[#words][1] == "*" then words[#words] = nil end
+  local built
+  built, wrong = sort_words(words)
+  if not built then return nil, wrong end
+  built.only = only or nil
+  built.text = table.concat(text, " ")
+  built.joined = not only and joined_patterns(words) or nil
   return built
 end
 

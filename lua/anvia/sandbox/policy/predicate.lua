@@ -39,7 +39,7 @@ local function call_copy(ctx)
     copy.commands[i] = copy_command(command)
   end
   for _, subject in ipairs(ctx.subjects) do
-    if subject.absolute then
+    if subject.absolute and not subject.argument then
       copy.accesses[#copy.accesses + 1] = { kind = subject.kind, path = subject.path,
         absolute = subject.absolute, relative = subject.relative, dynamic = subject.dynamic }
     elseif subject.kind == "env" then

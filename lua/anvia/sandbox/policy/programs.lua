@@ -10,6 +10,8 @@
 --   risky_options        make the program run or overwrite something else: an allow rule holds only
 --                        if it names them
 --   same_options         { "-f", "--force" }: one option with several names
+--   same_commands        { "install", "i", "add" }: one sub-command with several names
+--   abbreviates          a sub-command may be shortened: npm publ
 --   skip                 operands before the sub-command that are not it (globs): cargo +nightly
 --   after                the same fields for what follows the sub-command; with it, the fields
 --                        above are those of the options before the sub-command only
@@ -18,8 +20,8 @@ local programs = {}
 
 local FIELDS = { "options", "options_with_value", "risky_options" }
 
-programs.fields = { "options", "options_with_value", "risky_options", "same_options", "skip",
-  "after" }
+programs.fields = { "options", "options_with_value", "risky_options", "same_options",
+  "same_commands", "abbreviates", "skip", "after" }
 
 programs.builtin = {
   git = {
@@ -32,6 +34,9 @@ programs.builtin = {
     risky_options = { "-c", "--config-env", "--exec-path", "--git-dir", "--work-tree" },
     same_options = { { "-f", "--force" }, { "-d", "--delete" } },
     after = {
+      options = { "-v", "--verbose", "-q", "--quiet", "-f", "--force", "--dry-run", "-u",
+        "--set-upstream", "--tags", "--all", "--no-verify", "--hard", "--soft", "--amend", "--stat",
+        "--oneline", "--cached", "--staged", "--name-only" },
       risky_options = { "--output", "--ext-diff", "--textconv", "--open-files-in-pager",
         "--upload-pack", "--receive-pack", "--exec", "--template", "--extcmd", "--tool",
         "--show-signature", "--config", "--config-env" },
@@ -49,6 +54,19 @@ programs.builtin = {
     risky_options = { "--node-options", "--script-shell", "--userconfig", "--globalconfig",
       "--registry" },
     same_options = { { "-g", "--global" }, { "-f", "--force" }, { "-D", "--save-dev" } },
+    same_commands = {
+      { "install", "i", "in", "ins", "inst", "insta", "instal", "isnt", "isnta", "isntal",
+        "isntall", "add" },
+      { "ci", "clean-install", "ic", "install-clean", "isntall-clean" },
+      { "install-test", "it" }, { "install-ci-test", "cit", "clean-install-test", "sit" },
+      { "uninstall", "un", "unlink", "remove", "rm", "r" }, { "update", "up", "upgrade", "udpate" },
+      { "run", "run-script", "rum", "urn" }, { "test", "t", "tst" }, { "exec", "x" },
+      { "create", "init", "innit" }, { "link", "ln" }, { "list", "ls", "la", "ll" },
+      { "view", "v", "info", "show" }, { "config", "c" }, { "login", "adduser", "add-user" },
+      { "owner", "author" }, { "dist-tag", "dist-tags" }, { "rebuild", "rb" },
+      { "search", "s", "se", "find" }, { "dedupe", "ddp" },
+    },
+    abbreviates = true,
   },
   pip = {
     options = { "-q", "--quiet", "-v", "--verbose", "--isolated", "--no-input", "--no-color",
@@ -68,6 +86,7 @@ programs.builtin = {
     options_with_value = { "--config", "-c", "--context", "-H", "--host", "-l", "--log-level",
       "--tlscacert", "--tlscert", "--tlskey" },
     risky_options = { "--config", "-c", "--context", "-H", "--host" },
+    skip = { "container" },
     after = {
       risky_options = { "--privileged", "-v", "--volume", "--mount", "--device", "--pid", "--ipc",
         "--network", "--net", "--cap-add", "--security-opt", "--userns", "--volumes-from",
@@ -95,6 +114,8 @@ programs.builtin = {
       "--package", "--target-dir", "--target", "--features", "-F", "-j", "--jobs", "--profile" },
     risky_options = { "--config", "-C", "-Z" },
     same_options = { { "-p", "--package" }, { "-F", "--features" }, { "-j", "--jobs" } },
+    same_commands = { { "build", "b" }, { "check", "c" }, { "doc", "d" }, { "run", "r" },
+      { "test", "t" }, { "remove", "rm" } },
     skip = { "+*" },
   },
   go = {
@@ -141,15 +162,41 @@ programs.builtin = {
   },
   sort = { risky_options = { "-o", "--output", "--compress-program", "-T" } },
   rg = { risky_options = { "--pre", "--search-zip", "-z" } },
-  rm = { same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } } },
-  chmod = { same_options = { { "-R", "--recursive" } } },
-  chown = { same_options = { { "-R", "--recursive" } } },
-  cp = { same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } } },
+  rm = {
+    options = { "-r", "-R", "--recursive", "-f", "--force", "-i", "-I", "-d", "--dir", "-v",
+      "--verbose", "--one-file-system", "--no-preserve-root" },
+    same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } },
+  },
+  bash = {
+    options = { "-c", "-l", "-e", "-u", "-x", "-v", "-n", "-f", "-i", "-s", "-a", "-b", "-h", "-m",
+      "-p", "-B", "-C", "-E", "-H", "-P", "-T", "--login", "--norc", "--noprofile", "--posix" },
+    options_with_value = { "-o", "-O", "+o", "+O", "--rcfile", "--init-file" },
+    risky_options = { "--rcfile", "--init-file" },
+  },
+  ls = { options = { "-l", "-a", "-A", "-h", "-1", "-R", "-t", "-S", "-r", "-d", "-F", "-i" } },
+  chmod = {
+    options = { "-R", "--recursive", "-v", "--verbose", "-c", "-f" },
+    same_options = { { "-R", "--recursive" } },
+  },
+  chown = {
+    options = { "-R", "--recursive", "-v", "--verbose", "-c", "-f", "-h", "-H", "-L", "-P" },
+    same_options = { { "-R", "--recursive" } },
+  },
+  cp = {
+    options = { "-r", "-R", "--recursive", "-f", "--force", "-a", "-p", "-n", "-i", "-v", "-u",
+      "-d", "-l", "-s", "-L", "-P", "-H", "-x" },
+    same_options = { { "-r", "-R", "--recursive" }, { "-f", "--force" } },
+  },
 }
 
 programs.builtin["apt-get"] = programs.builtin.apt
+for _, shell in ipairs { "sh", "dash", "ash", "zsh", "ksh" } do
+  programs.builtin[shell] = programs.builtin.bash
+end
 programs.builtin.pip3 = programs.builtin.pip
 programs.builtin.pnpm = programs.builtin.npm
+programs.builtin.yarn = programs.builtin.npm
+programs.builtin.bun = programs.builtin.npm
 programs.builtin.podman = programs.builtin.docker
 
 local function new_options()
@@ -170,7 +217,11 @@ end
 
 --- A description made ready for match.lua; `glob` compiles the operands to skip.
 function programs.compile(description, token)
-  local compiled = { before = new_options(), skip = {} }
+  local compiled = { before = new_options(), skip = {}, commands = {},
+    abbreviates = description.abbreviates or nil }
+  for _, group in ipairs(description.same_commands or {}) do
+    for _, name in ipairs(group) do compiled.commands[name] = group[1] end
+  end
   read_options(compiled.before, description)
   compiled.after = compiled.before
   if description.after then
@@ -178,6 +229,7 @@ function programs.compile(description, token)
     read_options(compiled.after, { same_options = description.same_options })
     read_options(compiled.after, description.after)
   end
+  compiled.has_risky = compiled.before.has_risky or compiled.after.has_risky
   for _, text in ipairs(description.skip or {}) do
     compiled.skip[#compiled.skip + 1] = token(text)
   end
@@ -189,12 +241,14 @@ function programs.merge(base, more)
   if not base then return more end
   local merged = {}
   for _, field in ipairs(FIELDS) do merged[field] = {} end
-  merged.same_options, merged.skip = {}, {}
+  merged.same_options, merged.same_commands, merged.skip = {}, {}, {}
   for _, from in ipairs { base, more } do
     for field, list in pairs(merged) do
       for _, value in ipairs(from[field] or {}) do list[#list + 1] = value end
     end
   end
+  if more.abbreviates ~= nil then merged.abbreviates = more.abbreviates
+  else merged.abbreviates = base.abbreviates end
   if base.after or more.after then
     merged.after = programs.merge(base.after or {}, more.after or {})
   end

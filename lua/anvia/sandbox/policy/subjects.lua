@@ -4,6 +4,7 @@
 
 local glob = require("anvia.sandbox.policy.glob")
 local language = require("anvia.sandbox.policy.language")
+local mentions = require("anvia.sandbox.policy.mentions")
 local show = require("anvia.sandbox.policy.show")
 
 local subjects = {}
@@ -81,6 +82,19 @@ local function add_env(list, seen, name, value)
     risky = subjects.risky_env(name), text = "variable " .. show.line(name) })
 end
 
+-- Files named as arguments: inert, so that only a rule that forbids them speaks of them.
+local function add_mentions(list, command, context)
+  for _, mention in ipairs(mentions.of(command) or {}) do
+    for _, directory in ipairs(command.cwds or {}) do
+      local path = mention.path
+      if path:sub(1, 1) ~= "/" then path = directory .. "/" .. path end
+      local subject = subjects.path(mention.kind, path, context, { argument = true })
+      subject.inert = true
+      add(list, subject)
+    end
+  end
+end
+
 local function add_readings(list, readings, call, context)
   local seen = {}
   for name, value in pairs(call.env or {}) do add_env(list, seen, name, value) end
@@ -88,6 +102,7 @@ local function add_readings(list, readings, call, context)
     add(list, { kind = "exec", command = command, text = command_text(command),
       inert = command.inert, size = call.input and #call.input or 0 })
     for name, value in pairs(command.assignments or {}) do add_env(list, seen, name, value) end
+    add_mentions(list, command, context)
   end
   for _, access in ipairs(readings.accesses) do
     add(list, subjects.path(access.kind, access.path, context,

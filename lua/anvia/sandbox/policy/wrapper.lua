@@ -46,7 +46,8 @@ local function check(value, wrong)
     local known = false
     for _, name in ipairs(FIELDS) do known = known or name == field end
     if not known then
-      wrong(nil, "unknown field '" .. tostring(field) .. "'" .. near.suggest(tostring(field), FIELDS))
+      field = tostring(field)
+      wrong(nil, "unknown field '" .. field .. "'" .. near.suggest(field, FIELDS))
     elseif field == "operands" then
       if type(item) ~= "number" or item < 0 or item % 1 ~= 0 then
         wrong(field, "expected a number of words, got " .. show.value(item))

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --- exec_command: runs one program to completion.
 local advice = require("anvia.sandbox.tools.advice")
+local ending = require("anvia.sandbox.tools.ending")
+local evidence = require("anvia.sandbox.tools.evidence")
 local limits = require("anvia.sandbox.tools.limits")
 local text = require("anvia.sandbox.tools.text")
 
@@ -63,42 +65,6 @@ local function gap_of(result, stream)
   end
 end
 
-local function forks_failed(result)
-  local stderr = result.stderr
-  return result.exit_code ~= 0 and (stderr:find("fork", 1, true) or stderr:find("thread", 1, true))
-    and stderr:find("Resource temporarily unavailable", 1, true)
-end
-
---- Why a command ended as it did, when the exit code alone does not tell.
-local function explain_end(result, input, context, notes)
-  if result.timed_out then
-    local more, limit = "", context.limits.exec
-    local most = limit.max
-    if (input.timeoutMs or limit.default) < most then
-      more = string.format(" Send a timeoutMs of up to %d for more.", most)
-    end
-    if context.has.start_process then
-      more = more .. " Run what should keep running, such as a server, with start_process."
-    end
-    notes[#notes + 1] = string.format("Stopped after %.0f ms, with all that it had started.%s",
-      result.duration_ms, more)
-  elseif result.cancelled then
-    notes[#notes + 1] = "Stopped by the user, with all that it had started."
-  elseif result.oom_killed then
-    notes[#notes + 1] = "Killed because the sandbox ran out of memory. Use less memory or work on "
-      .. "smaller pieces."
-  elseif result.exit_code == 137 or result.signal == "KILL" or result.signal == "SIGKILL" then
-    notes[#notes + 1] = "Killed (SIGKILL), and not by a time-out: possibly the sandbox ran out of "
-      .. "memory. Use less memory or work on smaller pieces."
-  end
-  if result.pids_limited then
-    notes[#notes + 1] = "The limit of processes in the sandbox was reached. Run fewer at once."
-  elseif forks_failed(result) then
-    notes[#notes + 1] = "Possibly the limit of processes in the sandbox was reached. Run fewer at "
-      .. "once."
-  end
-end
-
 local function explain_gaps(gaps, context, notes)
   local what = {}
   for _, stream in ipairs({ "stdout", "stderr" }) do
@@ -141,7 +107,7 @@ end
 ---@param result anvia.sandbox.ExecResult
 function exec.text(result, input, context)
   local parts, notes = { "exit_code: " .. tostring(result.exit_code or "unknown") }, {}
-  if result.signal then
+  if result.signal and not result.timed_out and not result.cancelled then
     parts[#parts + 1] = "signal: " .. result.signal
   end
   if result.timed_out then
@@ -150,7 +116,7 @@ function exec.text(result, input, context)
   if result.cancelled then
     parts[#parts + 1] = "aborted: true"
   end
-  explain_end(result, input, context, notes)
+  ending.explain(result, input, context, notes)
   add_streams(result, context, parts, notes)
   for _, note in ipairs(notes) do
     parts[#parts + 1] = "note: " .. note
@@ -173,6 +139,7 @@ local function run(session, input, context)
   if not result then
     return nil, advice.on_start(err, input)
   end
+  evidence.add(context.session, result)
   return exec.text(result, input, context)
 end
 

@@ -8,7 +8,7 @@ local errors = require("anvia.sandbox.errors")
 local limits = require("anvia.sandbox.tools.limits")
 local opt = require("anvia.sandbox.options")
 local policies = require("anvia.sandbox.policy")
-local policy_session = require("anvia.sandbox.policy_session")
+local guard = require("anvia.sandbox.guard")
 local set = require("anvia.sandbox.tools.set")
 local tool = require("anvia.sandbox.tools.tool")
 
@@ -96,7 +96,7 @@ end
 --- Builds the tools of a session.
 ---@param session anvia.sandbox.Session
 ---@param options anvia.sandbox.ToolOptions?
----@return anvia.sandbox.Tools? tools
+---@return anvia.sandbox.ToolSet? tools
 ---@return anvia.sandbox.Error? err    options that contradict each other or ask too much
 function tools.build(session, options)
   if type(session) ~= "table"
@@ -122,7 +122,7 @@ function tools.build(session, options)
     lower(lim.exec, policy:limits("exec_command").timeout_ms)
     lower(lim.wait, policy:limits("wait_for_port").timeout_ms)
   end
-  local guarded = policy_session.bind(session, policy, {
+  local guarded = guard.bind(session, policy, {
     on_ask = checked.on_ask,
     limits = lim,
   })

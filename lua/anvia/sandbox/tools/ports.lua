@@ -2,6 +2,7 @@
 --- list_ports and wait_for_port.
 local advice = require("anvia.sandbox.tools.advice")
 local errors = require("anvia.sandbox.errors")
+local guard = require("anvia.sandbox.guard")
 
 local ports = {}
 
@@ -40,6 +41,10 @@ local function outer(port)
 end
 
 local function list(session)
+  local ok, err = guard.authorize(session, { tool = "list_ports", method = "list_ports" })
+  if not ok then
+    return nil, err
+  end
   local lines = {}
   for i, port in ipairs(session.published_ports or {}) do
     lines[i] = inner(port) .. "\t" .. outer(port)
@@ -82,7 +87,7 @@ end
 
 --- What to do about a port that did not become ready.
 function ports.advise(err, context)
-  if err.code ~= "timeout" and err.code ~= "port" then
+  if (err.code ~= "timeout" and err.code ~= "port") or err.message:find("0.0.0.0", 1, true) then
     return err
   elseif err.message:find("127.0.0.1", 1, true) or err.message:find("loopback", 1, true) then
     return advice.add(err, "Start the server on 0.0.0.0 instead of 127.0.0.1 or localhost.")

@@ -50,7 +50,7 @@ for name, form in pairs(render.forms) do
   end
 end
 
-local mt = { __name = "anvia.sandbox.Tools", __index = methods }
+local mt = { __name = "anvia.sandbox.ToolSet", __index = methods }
 
 local set = {}
 

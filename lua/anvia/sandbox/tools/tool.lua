@@ -58,7 +58,10 @@ function tool.new(definition, session, guarded, context)
     if not input then
       return nil, err
     end
-    local now = setmetatable({ cancel = options and options.cancel }, { __index = context })
+    local now = setmetatable({
+      cancel = options and options.cancel,
+      session = session,
+    }, { __index = context })
     local result
     result, err = definition.run(guarded, input, now)
     return result, err, input

@@ -2,19 +2,19 @@
 --- A session that asks a policy first.
 ---
 --- `bind` returns a proxy with the methods and the public fields of a session. Each method is
---- classified in policy_calls.lua; one that is not is refused, so a new one cannot open a way
+--- classified in guard/calls.lua; one that is not is refused, so a new one cannot open a way
 --- around. The session itself cannot be reached through the proxy.
 ---
 --- What is judged is a copy of the arguments, and the copy is what runs.
-local calls = require("anvia.sandbox.policy_calls")
+local calls = require("anvia.sandbox.guard.calls")
 local caps = require("anvia.sandbox.tools.caps")
 local errors = require("anvia.sandbox.errors")
-local meter = require("anvia.sandbox.policy_meter")
-local policy_links = require("anvia.sandbox.policy_links")
+local meter = require("anvia.sandbox.guard.meter")
+local link_reader = require("anvia.sandbox.guard.links")
 
-local policy_session = {}
+local guards = {}
 
--- proxy -> guard: {session, policy, state, shadow, forget, on_ask, limits, written}
+-- proxy -> guard: {session, policy, state, shadow, links, on_ask, limits, written}
 local GUARDS = setmetatable({}, { __mode = "k" })
 
 -- Everything else, such as the engine or the container behind a session, is nil.
@@ -38,7 +38,7 @@ local function copy_plain(value)
 end
 
 --- Whether a method of a session is known here; a spec asks for all of them.
-function policy_session.is_classified(method)
+function guards.is_classified(method)
   return calls.METHODS[method] ~= nil
 end
 
@@ -60,8 +60,8 @@ end
 --- The first call is counted; the others are judged on a state of their own.
 local function judge(guard, list)
   local on_ask = ask_once(guard.on_ask)
-  if guard.forget then
-    guard.forget()
+  if guard.links and list[1] then
+    guard.links:prepare(list[1])
   end
   for i, call in ipairs(list) do
     local state = i == 1 and guard.state or guard.shadow
@@ -97,6 +97,17 @@ local function lower_timeout(guard, method, args)
     args[at] = args[at] or {}
     args[at].timeout_ms = math.min(most, args[at].timeout_ms or own.timeout_ms or most)
   end
+end
+
+--- Judges a call that is no method of a session.
+---@return true? ok
+---@return anvia.sandbox.Error? err
+function guards.authorize(proxy, call)
+  local guard = GUARDS[proxy]
+  if not guard.policy then
+    return true
+  end
+  return judge(guard, { call })
 end
 
 local proxies = {}
@@ -181,13 +192,19 @@ function mt.__tostring(proxy)
   return "guarded " .. tostring(GUARDS[proxy].session)
 end
 
---- What a policy is told of a session, and a function that forgets the links it saw.
+--- What a policy is told of a session, and the links in it.
 local function facts_of(session)
   while GUARDS[session] do
     session = GUARDS[session].session
   end
-  local links, forget = policy_links.of(session)
-  return { workdir = session.workdir, links = links, env = copy_plain(session._env) }, forget
+  local links = link_reader.new(session)
+  return {
+    workdir = session.workdir,
+    env = copy_plain(session._env),
+    links = links and function(path)
+      return links:of(path)
+    end,
+  }, links
 end
 
 --- A proxy of `session` whose methods ask `policy` first.
@@ -198,21 +215,21 @@ end
 ---@param policy anvia.sandbox.Policy?   nil: only the limits hold
 ---@param options {on_ask: function?, state: table?, limits: anvia.sandbox.tools.Limits?}?
 ---@return anvia.sandbox.Session
-function policy_session.bind(session, policy, options)
+function guards.bind(session, policy, options)
   options = options or {}
   local guard = {
     session = session,
     policy = policy,
     state = options.state,
     shadow = nil,
-    forget = nil,
+    links = nil,
     on_ask = options.on_ask,
     limits = options.limits,
     written = {},
   }
   if policy then
     local facts
-    facts, guard.forget = facts_of(session)
+    facts, guard.links = facts_of(session)
     guard.state = guard.state or policy:session_state(facts)
     guard.state.facts = facts
     guard.shadow = policy:session_state(facts)
@@ -223,4 +240,4 @@ function policy_session.bind(session, policy, options)
   return proxy
 end
 
-return policy_session
+return guards

@@ -4,7 +4,7 @@
 --- A method that a model could reach becomes one or more calls in the words of the policy
 --- language: {tool, method, ...}. The first is counted. The others are the same act under the name
 --- of the tool that could do it too: what a rule refuses to a tool no other method does either.
-local policy_calls = {}
+local calls = {}
 
 -- What is remembered of the input of one process, to judge it as a whole.
 local MAX_WRITTEN_BYTES = 64 * 1024
@@ -125,7 +125,7 @@ local function free()
 end
 
 --- method -> function(guard, method, args) -> calls | nil, err. Raises for arguments that are none.
-policy_calls.METHODS = {
+calls.METHODS = {
   exec = command("exec_command"),
   exec_stream = command("exec_command"),
   start_process = command("start_process"),
@@ -151,6 +151,6 @@ policy_calls.METHODS = {
 }
 
 --- method -> which argument holds its options, where these have a time-out.
-policy_calls.TIMED = { exec = 1, exec_stream = 1, wait_for_port = 2 }
+calls.TIMED = { exec = 1, exec_stream = 1, wait_for_port = 2 }
 
-return policy_calls
+return calls
