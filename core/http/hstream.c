@@ -197,7 +197,7 @@ static void on_note(struct sbx_event_listener *l, enum sbx_note note,
 void sbx_hstream_listen(struct sbx_hstream *hs) {
   if (hs->stream.events == NULL || hs->stream.events->on_note == NULL)
     return;
-  strcpy(hs->listener.id, hs->id);
+  memcpy(hs->listener.id, hs->id, sizeof(hs->id));
   hs->listener.on_note = on_note;
   sbx_events_join(&hs->listener, hs->rt, hs->plan);
 }

@@ -30,7 +30,7 @@ bool sbx_reply_id(const struct sbx_buf *body, const char *name,
   bool found = s != NULL && is_id(s);
 
   if (found)
-    strcpy(out, s);
+    memcpy(out, s, strlen(s) + 1);
   cJSON_Delete(tree);
   return found;
 }

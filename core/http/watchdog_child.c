@@ -85,7 +85,7 @@ static int connect_to(const char *address) {
     return connect_inet(address);
   if (strlen(address) >= sizeof(addr.sun_path))
     return -1;
-  strcpy(addr.sun_path, address);
+  memcpy(addr.sun_path, address, strlen(address) + 1);
   fd = socket(AF_UNIX, SOCK_STREAM, 0);
   if (fd >= 0 && connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0) {
     close(fd);
@@ -239,7 +239,7 @@ static void take_line(const char *line) {
     return;
   if (line[0] == '+') {
     memset(e, 0, sizeof(*e));
-    strcpy(e->line, line + 1);
+    memcpy(e->line, line + 1, strlen(line));
   } else {
     e->line[0] = '\0';
   }

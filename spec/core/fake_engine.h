@@ -167,8 +167,8 @@ static inline void fake_start(struct fake_engine *e,
   memset(e, 0, sizeof(*e));
   e->answers = answers;
   e->count = count;
-  snprintf(e->path, sizeof(e->path), "/tmp/sbx-fake-%d-%d.sock", (int)getpid(),
-           atomic_fetch_add(&number, 1));
+  snprintf(e->path, sizeof(e->path), "/tmp/anvia-fake-%d-%d.sock",
+           (int)getpid(), atomic_fetch_add(&number, 1));
   snprintf(e->endpoint, sizeof(e->endpoint), "unix://%s", e->path);
   strcpy(addr.sun_path, e->path);
   e->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

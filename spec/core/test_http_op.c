@@ -194,8 +194,8 @@ static void test_deadline_and_cancel(void) {
 }
 
 static void test_nobody_there(void) {
-  check_failure(ask("unix:///tmp/sbx-no-such.sock", "GET"), SBX_EUNAVAILABLE,
-                "cannot connect to the Docker daemon at unix:///tmp/sbx-no");
+  check_failure(ask("unix:///tmp/anvia-no-such.sock", "GET"), SBX_EUNAVAILABLE,
+                "cannot connect to the Docker daemon at unix:///tmp/anvia-no");
   check_failure(ask("tcp://127.0.0.1:1", "GET"), SBX_EUNAVAILABLE,
                 "cannot connect to the Docker daemon at tcp://127.0.0.1:1");
 }

@@ -39,14 +39,25 @@ static void open_lease(struct sbx_job *job) {
     _exit(9);
 }
 
-/* A process that opens a lease; `leave` ends it in the ordinary way. */
-static pid_t start_owner(const char *endpoint, bool leave) {
+/* A process that opens a lease once it is told where, through *tell; `leave`
+ * ends it in the ordinary way. Forked while this process has one thread. */
+static pid_t start_owner(int *tell, bool leave) {
   struct owner o = {.job.run = open_lease};
+  char endpoint[80] = "";
   struct sbx_plan *plan;
-  pid_t pid = fork();
+  int fds[2];
+  pid_t pid;
 
-  if (pid != 0)
+  REQUIRE(pipe(fds) == 0);
+  pid = fork();
+  if (pid != 0) {
+    close(fds[0]);
+    *tell = fds[1];
     return pid;
+  }
+  close(fds[1]);
+  if (read(fds[0], endpoint, sizeof(endpoint) - 1) <= 0)
+    _exit(9);
   sbx_list_init(&o.job.link);
   if (sbx_plan_new(&plan) < 0 ||
       sbx_endpoint_new(&plan->endpoint, endpoint, NULL) < 0)
@@ -89,11 +100,12 @@ static void wait_for(struct fake_engine *e, size_t requests) {
 static void kill_owner_after(const struct fake_answer *answers, size_t count,
                              size_t requests) {
   struct fake_engine e;
-  pid_t pid;
-  int status;
+  int tell, status;
+  pid_t pid = start_owner(&tell, false);
 
   fake_start(&e, answers, count);
-  pid = start_owner(e.endpoint, false);
+  CHECK(write(tell, e.endpoint, strlen(e.endpoint)) > 0);
+  close(tell);
   wait_for(&e, requests);
   usleep(20000);
   kill(pid, SIGKILL);
@@ -139,11 +151,12 @@ static void test_not_killed(void) {
        "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", 0},
   };
   struct fake_engine e;
-  pid_t pid;
-  int status;
+  int tell, status;
+  pid_t pid = start_owner(&tell, true);
 
   fake_start(&e, answers, 1);
-  pid = start_owner(e.endpoint, true);
+  CHECK(write(tell, e.endpoint, strlen(e.endpoint)) > 0);
+  close(tell);
   CHECK_INT(waitpid(pid, &status, 0), pid);
   CHECK_INT(status, 0);
   usleep(300000);

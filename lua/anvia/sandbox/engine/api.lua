@@ -157,8 +157,8 @@ function Api:run_as(name, user, argv)
     created, err = nil, errors.new("exec", "protocol", "the engine named no exec")
   end
   if created then
-    answer, err = self._http:request("exec", "POST", "/exec/" .. http.escape(created.Id) .. "/start",
-      { body = { Detach = false, Tty = false } })
+    answer, err = self._http:request("exec", "POST",
+      "/exec/" .. http.escape(created.Id) .. "/start", { body = { Detach = false, Tty = false } })
   end
   if not created or not answer then
     return nil, err
