@@ -165,4 +165,56 @@ describe("an engine in trouble", function()
       return left() == ""
     end, 20000)
   end)
+
+  -- What can be under way when the engine dies; each ends, in whatever way.
+  local moments = {
+    exec = function(s)
+      return s:exec({ command = "sleep", args = { "0.2" } })
+    end,
+    start = function(s)
+      return s:start_process({ command = "sleep", args = { "600" } })
+    end,
+    create = function(_, sb)
+      return sb:create_session({})
+    end,
+    destroy = function(s)
+      return s:destroy()
+    end,
+  }
+  local CODES = { docker_unavailable = true, docker_command = true, session_destroyed = true,
+    timeout = true, protocol = true }
+
+  it("that dies in the middle of anything gives a clear error in time, 20 times", function()
+    math.randomseed(4)
+    local sb = sandbox.docker({
+      image = helper.BUSYBOX, pull = "never", host = engine.host, engine = helper.ENGINE,
+      limits = { timeout_ms = 8000 },
+    })
+    for _ = 1, 5 do
+      for name, moment in pairs(moments) do
+        local s = session(8000)
+        local task = sandbox.spawn(function()
+          local value, err = moment(s, sb)
+          return value, err, core.now_ms()
+        end)
+        sandbox.sleep(math.random(0, 250))
+        local killed = core.now_ms()
+        engine.signal("KILL")
+        local value, err, at = task:join()
+        assert.is_true(value ~= nil or CODES[err.code] == true, name .. ": " .. tostring(err))
+        assert.is_true(at - killed < 20000, name .. " took " .. at - killed)
+        engine.restart()
+        if name == "create" and value then
+          value:destroy()
+        end
+        helper.eventually(function()
+          return s:destroy() == true
+        end, 20000)
+        assert(sb:prune())
+        helper.eventually(function()
+          return left() == ""
+        end, 20000)
+      end
+    end
+  end)
 end)
