@@ -204,16 +204,19 @@ describe("an engine in trouble", function()
         assert.is_true(value ~= nil or CODES[err.code] == true, name .. ": " .. tostring(err))
         assert.is_true(at - killed < 20000, name .. " took " .. at - killed)
         engine.restart()
-        if name == "create" and value then
-          value:destroy()
+        for _, one in ipairs({ s, name == "create" and value or nil }) do
+          local gone, complaint
+          pcall(helper.eventually, function()
+            gone, complaint = one:destroy()
+            return gone == true
+          end, 20000)
+          assert.is_true(gone, name .. ": " .. tostring(complaint))
         end
-        helper.eventually(function()
-          return s:destroy() == true
-        end, 20000)
         assert(sb:prune())
-        helper.eventually(function()
+        pcall(helper.eventually, function()
           return left() == ""
         end, 20000)
+        assert.equal("", left(), name .. ": " .. tostring(err))
       end
     end
   end)

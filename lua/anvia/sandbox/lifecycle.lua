@@ -8,6 +8,7 @@
 local container = require("anvia.sandbox.container")
 local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
+local failure = require("anvia.sandbox.engine.failure")
 local sweep = require("anvia.sandbox.sweep")
 local task = require("anvia.sandbox.task")
 
@@ -169,12 +170,12 @@ function Life:forget()
   end
 end
 
---- The way back of a failed create. What cannot be removed now is removed in the
---- background, for a while. Behind an engine that is gone nothing new can appear, and
---- what was there has lost its lease.
-function Life:abandon()
+--- The way back of a create that failed with `why`. What cannot be removed now is
+--- removed in the background, for a while: also from an engine that died meanwhile, which
+--- can come back with what it had begun. One that could not be reached has begun nothing.
+function Life:abandon(why)
   local ok, err = self:destroy(ROLLBACK_MS)
-  if ok or err.code == "docker_unavailable" then
+  if ok or (err.code == "docker_unavailable" and failure.unreachable(why.message)) then
     living[self] = nil
     return
   end
@@ -243,15 +244,15 @@ local ABOUT_CONTAINER = {
 }
 
 --- The error for the caller of `op`, from what the core says about its failure.
-function Life:explain(op, failure)
-  local err = self:_explain(op, failure)
+function Life:explain(op, lost)
+  local err = self:_explain(op, lost)
   return ABOUT_CONTAINER[err.code] and self:_with_note(err) or err
 end
 
-function Life:_explain(op, failure)
-  local result = failure.result
-  if failure.code == "docker_command" and result then
-    local text = failure.message
+function Life:_explain(op, lost)
+  local result = lost.result
+  if lost.code == "docker_command" and result then
+    local text = lost.message
     if result.exit_code == nil then
       text = text .. "; it may still be running"
     end
@@ -262,7 +263,7 @@ function Life:_explain(op, failure)
     return err
   end
   local _, reason = self.core:state()
-  if failure.code == "session_destroyed" and reason == "lost" then
+  if lost.code == "session_destroyed" and reason == "lost" then
     local answers, why = self.engine:ping()
     if not answers then
       local err = errors.new(op, "docker_unavailable", "the engine is gone: %s", why)
@@ -270,7 +271,7 @@ function Life:_explain(op, failure)
       return err
     end
   end
-  return errors.wrap(op, failure)
+  return errors.wrap(op, lost)
 end
 
 return M
