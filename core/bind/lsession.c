@@ -10,11 +10,15 @@
 #include "proc/session_op.h"
 
 struct sbx_lsession *sbx_check_lsession(lua_State *L) {
-  return luaL_checkudata(L, 1, SBX_LSESSION_CLASS);
+  struct sbx_lsession *ls = luaL_checkudata(L, 1, SBX_LSESSION_CLASS);
+
+  if (ls->session == NULL) /* a finalizer that runs later than ours */
+    luaL_error(L, "the session has been collected");
+  return ls;
 }
 
 static int l_session_gc(lua_State *L) {
-  struct sbx_lsession *ls = sbx_check_lsession(L);
+  struct sbx_lsession *ls = luaL_checkudata(L, 1, SBX_LSESSION_CLASS);
 
   if (ls->session != NULL) {
     (void)sbx_session_close(ls->session);

@@ -55,7 +55,10 @@ static void fail_start(struct sbx_exec_job *job, int code, const char *reason) {
       : strcmp(reason, "not_executable") == 0 ? "it is not executable"
       : strcmp(reason, "is_directory") == 0   ? "it is a directory"
       : strcmp(reason, "cwd") == 0 ? "the working directory cannot be entered"
-                                   : reason;
+      : strcmp(reason, "no_env") == 0
+          ? "the shell of the image keeps a variable of its environment for "
+            "itself, and the image has no env program"
+          : reason;
 
   sbx_fail(&loss.err, SBX_EPROCESS, "could not start '%s': %s", job->program,
            why);

@@ -164,12 +164,17 @@ static void on_failed(void *arg, const struct sbx_job_loss *loss) {
   fail(op, &loss->err);
 }
 
+static void kill_tree(struct sbx_exec_op *op, uint64_t grace_ms);
+
+/* The client died, the command perhaps not: it must not go on unseen. */
 static void on_lost(void *arg, const struct sbx_job_loss *loss) {
   struct sbx_exec_op *op = arg;
 
   op->ended = true;
-  if (!op->killing)
-    fail(op, &loss->err);
+  if (op->killing)
+    return;
+  op->loss = loss->err;
+  kill_tree(op, 0);
 }
 
 static const struct sbx_job_events job_events = {
@@ -195,7 +200,12 @@ static void on_killed(void *arg, const struct sbx_err *err) {
   struct sbx_err why = {0};
 
   op->killing = false;
-  if (err != NULL) {
+  if (op->loss.code != 0) {
+    if (err != NULL && err->code != SBX_EDESTROYED)
+      sbx_fail(&why, op->loss.code, "%s, and %s", op->loss.message,
+               err->message);
+    fail(op, why.code != 0 ? &why : &op->loss);
+  } else if (err != NULL) {
     sbx_fail(&why, err->code, "the command %s, and %s",
              op->timed_out ? "timed out" : "was cancelled", err->message);
     fail(op, &why);
@@ -213,11 +223,11 @@ static void on_killed(void *arg, const struct sbx_err *err) {
   }
 }
 
-static void kill_tree(struct sbx_exec_op *op) {
+static void kill_tree(struct sbx_exec_op *op, uint64_t grace_ms) {
   struct sbx_err err = {0};
 
   op->killing = true;
-  if (runner_of(op)->kill(op->job, op->options.grace_ms, on_killed, op) < 0) {
+  if (runner_of(op)->kill(op->job, grace_ms, on_killed, op) < 0) {
     op->killing = false;
     sbx_fail(&err, SBX_EINTERNAL, "out of memory");
     fail(op, &err);
@@ -231,18 +241,20 @@ static void on_timer(void *arg) {
     succeed(op);
     return;
   }
+  if (op->killing) /* it was lost */
+    return;
   op->timed_out = true;
-  kill_tree(op);
+  kill_tree(op, op->options.grace_ms);
 }
 
 static void cancel(struct sbx_op *base) {
   struct sbx_exec_op *op = (struct sbx_exec_op *)base;
 
-  if (op->timed_out || op->job == NULL)
+  if (op->timed_out || op->killing || op->job == NULL)
     return;
   op->cancelled = true;
   sbx_timer_stop(op->timer);
-  kill_tree(op);
+  kill_tree(op, op->options.grace_ms);
 }
 
 static void start(struct sbx_op *base) {

@@ -44,6 +44,7 @@ struct sbx_exec_op {
   uint64_t started_ns;
   size_t input_sent;
   bool paused, started, ended, killing;
+  struct sbx_err loss; /* the command was lost; its processes are killed */
 
   /* results */
   struct sbx_captured out, errout;

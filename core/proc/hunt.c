@@ -210,6 +210,17 @@ static void hunt_on(struct hunt *h, const struct sbx_table *table) {
   }
 }
 
+/* Nothing is left. The wrapper has to say so; the program may have stopped it,
+ * as it may stop everything. */
+static void wake_wrapper(struct hunt *h) {
+  char text[32];
+
+  if (h->phase == SIGNAL || h->job->tree.wrapper <= 1 || h->job->ended)
+    return;
+  snprintf(text, sizeof(text), "kill CONT %ld", h->job->tree.wrapper);
+  sbx_channel_tell(channel_of(h), text);
+}
+
 static void on_seen(void *arg, int rc, struct sbx_table *table) {
   struct hunt *h = arg;
 
@@ -224,6 +235,7 @@ static void on_seen(void *arg, int rc, struct sbx_table *table) {
     note_names(h, table);
     hunt_on(h, table);
   } else if (h->phase == SIGNAL || ++h->empty_looks >= 2) {
+    wake_wrapper(h);
     finish(h, NULL);
   } else {
     look(h);

@@ -199,9 +199,21 @@ static void on_exit_event(void *arg, const struct sbx_job_exit *ex) {
   end(p);
 }
 
+static void on_orphans_killed(void *arg, const struct sbx_err *err) {
+  struct sbx_process *p = arg;
+
+  p->group_gone = err == NULL;
+}
+
+/* The client died, the process perhaps not: nobody would see it any more. The
+ * record may go while its end is reported. */
 static void on_lost(void *arg, const struct sbx_job_loss *loss) {
+  struct sbx_process *p = arg;
+
   (void)loss;
-  end(arg);
+  if (!p->killing)
+    (void)p->job->runner->ops->kill(p->job, 0, on_orphans_killed, p);
+  end(p);
 }
 
 static const struct sbx_job_events events = {

@@ -98,6 +98,47 @@ static int put(struct sbx_buf *b, const char *before, const char *s) {
   return rc < 0 ? rc : append_quoted(b, s, strlen(s));
 }
 
+/* Names that some shell keeps for itself: it makes them read-only, or computes
+ * their value, or, as dash with OPTIND, gives up on the whole export. */
+static bool is_shells_own(const char *name) {
+  static const char *const own[] = {
+      "BASHOPTS",      "BASHPID",      "BASH_ALIASES",
+      "BASH_ARGC",     "BASH_ARGV",    "BASH_ARGV0",
+      "BASH_CMDS",     "BASH_COMMAND", "BASH_LINENO",
+      "BASH_REMATCH",  "BASH_SOURCE",  "BASH_SUBSHELL",
+      "BASH_VERSINFO", "COMP_WORDS",   "COPROC",
+      "DIRSTACK",      "EPOCHSECONDS", "EPOCHREALTIME",
+      "EUID",          "FUNCNAME",     "GROUPS",
+      "HISTCMD",       "LINENO",       "MAPFILE",
+      "OPTIND",        "PIPESTATUS",   "PPID",
+      "RANDOM",        "SECONDS",      "SHELLOPTS",
+      "SRANDOM",       "UID",          "_",
+  };
+
+  for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+    if (strcmp(name, own[i]) == 0)
+      return true;
+  return false;
+}
+
+/* Appends those assignments that the shell can make, or the others. */
+static int put_env(struct sbx_buf *b, const struct sbx_command *cmd,
+                   bool shells_own, const char *first) {
+  int rc = 0;
+  bool any = false;
+
+  for (size_t i = 0; rc == 0 && i < cmd->envc; i++) {
+    const struct sbx_env *e = &cmd->env[i];
+    if (is_shells_own(e->name) != shells_own)
+      continue;
+    rc = sbx_buf_appendf(b, "%s %s=", any ? "" : first, e->name);
+    if (rc == 0)
+      rc = put(b, "", e->value);
+    any = true;
+  }
+  return rc < 0 ? rc : any;
+}
+
 static int encode(struct sbx_buf *b, const struct sbx_command *cmd) {
   int rc = put(b, "anvia_uuid=", cmd->uuid);
   if (rc == 0)
@@ -110,15 +151,18 @@ static int encode(struct sbx_buf *b, const struct sbx_command *cmd) {
     rc = put(b, " anvia_rs=", "\x1e");
 
   if (rc == 0)
-    rc = sbx_buf_appendf(b, "; anvia_env() { %s",
-                         cmd->envc > 0 ? "command export" : ":");
-  for (size_t i = 0; rc == 0 && i < cmd->envc; i++) {
-    rc = sbx_buf_appendf(b, " %s=", cmd->env[i].name);
-    if (rc == 0)
-      rc = put(b, "", cmd->env[i].value);
-  }
+    rc = sbx_buf_appendf(b, "; anvia_env() { ");
   if (rc == 0)
-    rc = sbx_buf_appendf(b, "%s; }; set --", cmd->envc > 0 ? " 2>&-" : "");
+    rc = put_env(b, cmd, false, "command export");
+  if (rc >= 0)
+    rc = sbx_buf_appendf(b, rc > 0 ? " 2>&-; }" : ":; }");
+  if (rc == 0)
+    rc = put_env(b, cmd, true,
+                 "; anvia_by=env; anvia_exec() { exec \"$anvia_by\"");
+  if (rc > 0)
+    rc = sbx_buf_appendf(b, " \"$@\"; }");
+  if (rc == 0)
+    rc = sbx_buf_appendf(b, "; set --");
   for (size_t i = 0; rc == 0 && i < cmd->argc; i++)
     rc = put(b, " ", cmd->argv[i]);
   return rc == 0 ? sbx_buf_append(b, "\n", 1) : rc;

@@ -10,9 +10,10 @@
  *
  * anvia_input is empty when the program does not get our stdin. The
  * environment is a function because only the program must see those names, not
- * the script that starts it. Some shells have names that are read-only, UID
- * for one: `command` keeps them alive, 2>&- keeps their remark out of the
- * program's output, and the name stays as it is.
+ * the script that starts it. Some shells have names of their own, UID for one,
+ * that they do not let go: those are given to env(1), and before `set` comes
+ *
+ *   anvia_by=env; anvia_exec() { exec "$anvia_by" UID='value' ... "$@"; };
  *
  * A newline in a string is written as "$anvia_nl", which the script sets
  * before. All names begin with anvia_, so that no variable of the image is

@@ -85,6 +85,18 @@ static void test_header_text(void) {
       "anvia_uuid='" UUID "' anvia_public='" MARK "' anvia_dir='.' "
       "anvia_input='' anvia_rs='\x1e'; anvia_env() { :; }; set -- 'printf'\n";
   CHECK_MEM(b.data, b.len, bare, sizeof(bare) - 1);
+
+  /* names that shells keep for themselves */
+  struct sbx_env own[] = {{lit("UID"), lit("7")}, {lit("_"), lit("it's")}};
+  sbx_buf_clear(&b);
+  cmd = command(argv, 1, own, 2);
+  CHECK_INT(sbx_header_encode(&b, &cmd, NULL), 0);
+  static const char by_env[] =
+      "anvia_uuid='" UUID "' anvia_public='" MARK "' anvia_dir='/workspace' "
+      "anvia_input='' anvia_rs='\x1e'; anvia_env() { :; }; anvia_by=env; "
+      "anvia_exec() { exec \"$anvia_by\" UID='7' _='it'\\''s' \"$@\"; }; "
+      "set -- 'printf'\n";
+  CHECK_MEM(b.data, b.len, by_env, sizeof(by_env) - 1);
   sbx_buf_fini(&b);
 }
 

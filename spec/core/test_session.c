@@ -117,6 +117,26 @@ static void a_command_cancelled_at_once_is_a_result(void) {
   close_session(mb, s);
 }
 
+static void a_lost_command_is_killed(void) {
+  struct sbx_session *s = local_session(mb, 4, 0, 0);
+  struct sbx_exec_op *op;
+
+  open_session(mb, s);
+  op = new_exec(mb, s, "echo out; sleep 7775 & wait", 20000);
+  sbx_op_submit(&op->base.op);
+  usleep(400000);
+  /* the client here is the wrapper, the parent of sh, which is sleep's */
+  CHECK(system("p=$(pgrep -f '^sleep 7775$') && p=$(ps -o ppid= -p $p) && "
+               "kill -9 $(ps -o ppid= -p $p)") == 0);
+  await(mb, &op->base.op);
+  CHECK_INT(op->base.op.rc, SBX_ECOMMAND);
+  CHECK(!op->exit_known);
+  CHECK_MEM(op->out.data, op->out.len, "out\n", 4);
+  CHECK(system("pgrep -f '^sleep 7775$' >/dev/null") != 0);
+  sbx_op_unref(&op->base.op);
+  close_session(mb, s);
+}
+
 static void output_beyond_the_cap_is_counted(void) {
   struct sbx_session *s = local_session(mb, 4, 0, 0);
   struct sbx_exec_op *op;
@@ -294,6 +314,7 @@ int main(void) {
   a_timeout_kills_the_tree();
   a_cancel_kills_the_tree();
   a_command_cancelled_at_once_is_a_result();
+  a_lost_command_is_killed();
   output_beyond_the_cap_is_counted();
   processes_start_report_and_stop();
   the_table_is_limited_and_pruned();

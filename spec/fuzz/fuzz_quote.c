@@ -55,6 +55,21 @@ static void word(struct reader *r, const char *want) {
   sbx_buf_fini(&b);
 }
 
+/* One of those that shells keep for themselves. */
+static bool is_own(const char *name) {
+  return strcmp(name, "UID") == 0 || strcmp(name, "_") == 0;
+}
+
+static void assignments(struct reader *r, const struct sbx_command *cmd,
+                        bool own) {
+  for (size_t i = 0; i < cmd->envc; i++) {
+    if (is_own(cmd->env[i].name) != own)
+      continue;
+    require(skip(r, " ") && skip(r, cmd->env[i].name) && skip(r, "="));
+    word(r, cmd->env[i].value);
+  }
+}
+
 static void read_back(const struct sbx_buf *b, const struct sbx_command *cmd) {
   struct reader r = {(char *)b->data, (char *)b->data + b->len};
   require(skip(&r, "anvia_uuid="));
@@ -68,12 +83,18 @@ static void read_back(const struct sbx_buf *b, const struct sbx_command *cmd) {
   require(skip(&r, " anvia_rs="));
   word(&r, "\x1e");
   require(skip(&r, "; anvia_env() { "));
-  require(skip(&r, cmd->envc ? "command export" : ":"));
-  for (size_t i = 0; i < cmd->envc; i++) {
-    require(skip(&r, " ") && skip(&r, cmd->env[i].name) && skip(&r, "="));
-    word(&r, cmd->env[i].value);
+  bool own = false, plain = false;
+  for (size_t i = 0; i < cmd->envc; i++)
+    *(is_own(cmd->env[i].name) ? &own : &plain) = true;
+  require(skip(&r, plain ? "command export" : ":"));
+  assignments(&r, cmd, false);
+  require(skip(&r, plain ? " 2>&-; }" : "; }"));
+  if (own) {
+    require(skip(&r, "; anvia_by=env; anvia_exec() { exec \"$anvia_by\""));
+    assignments(&r, cmd, true);
+    require(skip(&r, " \"$@\"; }"));
   }
-  require(skip(&r, cmd->envc ? " 2>&-; }; set --" : "; }; set --"));
+  require(skip(&r, "; set --"));
   for (size_t i = 0; i < cmd->argc; i++) {
     require(skip(&r, " "));
     word(&r, cmd->argv[i]);

@@ -110,16 +110,30 @@ serve() {
   done
 }
 
-if [ "$1" = init ]; then
-  # PID 1 waits, which reaps every orphan; nothing inside can signal it. Its
-  # child reads the lease and is replaced when somebody kills it; the end of the
-  # lease is the end of the container.
+# PID 1: nothing inside can signal it, and it reaps every orphan. The end of the
+# lease is the end of the container.
+init() {
+  trap '' HUP INT QUIT TERM
+  # Bash reaps whatever it is doing, so it reads the lease itself.
+  if [ -n "$BASH_VERSION" ]; then
+    serve
+    exit 0
+  fi
+  # Others reap while they wait: a child reads. Somebody inside may kill it, then
+  # it is replaced; or stop it, then PID 1 is told as of a death, because of the
+  # trap, and lets it go on.
   exec 3<&0 </dev/null
+  trap : CHLD
   while :; do
-    serve <&3 2>/dev/null &
-    wait "$!"
-    [ "$?" -gt 128 ] || exit 0
+    serve <&3 &
+    while :; do
+      wait "$!" && exit 0
+      kill -CONT "$!" || break
+    done
   done
-else
-  serve
-fi
+}
+
+case $1 in
+  init) init 2>/dev/null ;;
+  *) serve ;;
+esac

@@ -10,8 +10,11 @@
 #   anvia_input  not empty: the program gets the rest of the input
 #   anvia_rs     the byte that encloses a marker
 #   anvia_env    a function that exports the command's environment
-# and the positional parameters; it may use $anvia_nl, a newline. Only builtins
-# run here, so the image needs a POSIX sh and nothing else.
+# and the positional parameters; it may use $anvia_nl, a newline. For variables
+# that shells keep for themselves it also sets
+#   anvia_by     the name of env(1)
+#   anvia_exec   a function that becomes the program by way of "$anvia_by"
+# Else only builtins run here, so the image needs a POSIX sh and nothing else.
 #
 # A marker on stderr and one on stdout say that the program starts, or why it
 # cannot; when it has ended, another one on each says so. The markers' nonce is
@@ -47,7 +50,7 @@ anvia_try() { # path
 
 # Looks for the program as execvp would, but tells "missing" from "not
 # executable", and takes no builtin of this shell for a program.
-anvia_resolve() { # name
+anvia_find() { # name
   anvia_why=not_found
   case $1 in
     '') ;;
@@ -59,14 +62,27 @@ anvia_resolve() { # name
       done
       ;;
   esac
+  return 1
+}
+
+anvia_resolve() { # name
+  anvia_find "$1" && return
   [ "$anvia_why" = not_found ] && anvia_fail 127 not_found
   anvia_fail 126 "$anvia_why"
+}
+
+anvia_exec() { # program arguments
+  exec "$@"
 }
 
 # Becomes the program. Its environment is exported twice: first for its PATH,
 # then again because the code between may have changed IFS.
 anvia_become() { # program arguments
   anvia_env
+  if [ -n "$anvia_by" ]; then
+    anvia_find "$anvia_by" || anvia_fail 125 no_env
+    anvia_by=$anvia_program
+  fi
   anvia_resolve "$1"
   # A busybox shell can prefer its own applet to what PATH says: then the
   # program goes by its path; elsewhere it sees the name it was called by.
@@ -84,9 +100,10 @@ anvia_become() { # program arguments
   anvia_mark "PROCESS:$anvia_uuid:$anvia_stat"
   anvia_env
   export ANVIA_SANDBOX_MARK="$anvia_public"
-  exec "$@"
+  anvia_exec "$@"
 }
 
+anvia_by=
 printf '\036'
 IFS= read -r anvia_header || exit 125
 eval "$anvia_header" || exit 125

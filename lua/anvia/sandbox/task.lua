@@ -70,8 +70,16 @@ function M.spawn(fn, ...)
   if type(fn) ~= "function" then
     error("spawn needs a function, not a " .. type(fn), 2)
   end
-  local task = setmetatable({
-    _co = coroutine.create(fn),
+  local task
+  local function note_traceback(raised)
+    task._traceback = debug.traceback("", 2):gsub("^\n", "")
+    return raised
+  end
+  task = setmetatable({
+    -- Caught inside, so that what the function has to close is closed, and may wait.
+    _co = coroutine.create(function(...)
+      return xpcall(fn, note_traceback, ...)
+    end),
     _done = false,
     _ok = nil,
     _results = nil,
@@ -83,11 +91,14 @@ function M.spawn(fn, ...)
   return task
 end
 
--- The function has returned (ok and results) or raised (false and the error).
-function Task:_finish(ok, ...)
-  self._done, self._ok = true, ok
-  self._results = { n = select("#", ...), ... }
-  if not ok then
+-- The function has returned (ok and results) or raised (false and the error); or the
+-- task could not go on (resumed is false).
+function Task:_finish(resumed, ok, ...)
+  self._done, self._ok = true, resumed and ok
+  if resumed then
+    self._results = { n = select("#", ...), ... }
+  else
+    self._results = { n = 1, ok }
     self._traceback = debug.traceback(self._co)
   end
   local joiners = self._joiners
