@@ -243,14 +243,18 @@ static void hs_resume(struct sbx_stream *s, enum sbx_fd fd) {
     sbx_conn_resume(hs->conn);
 }
 
+static void stop_now(struct sbx_hstream *hs) {
+  hs->ending = true;
+  sbx_flow_stop(hs);
+}
+
 static void hs_kill(struct sbx_stream *s) {
   struct sbx_hstream *hs = (struct sbx_hstream *)s;
 
   if (hs->gone)
     return;
   sbx_hstream_enter(hs);
-  hs->ending = true;
-  sbx_flow_stop(hs);
+  stop_now(hs);
   sbx_hstream_leave(hs);
 }
 
@@ -269,7 +273,7 @@ static void hs_close(struct sbx_stream *s, bool kill) {
     hs_resume(s, SBX_OUT);
     hs_resume(s, SBX_ERR);
     if (kill)
-      hs_kill(s);
+      stop_now(hs);
     else
       hs_shutdown(s);
   }

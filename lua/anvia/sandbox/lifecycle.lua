@@ -175,7 +175,7 @@ end
 --- can come back with what it had begun. One that could not be reached has begun nothing.
 function Life:abandon(why)
   local ok, err = self:destroy(ROLLBACK_MS)
-  if ok or (err.code == "docker_unavailable" and failure.unreachable(why.message)) then
+  if ok or (err.code == "docker_unavailable" and failure.unheard(why.message)) then
     living[self] = nil
     return
   end
