@@ -115,14 +115,14 @@ static void remove_container(struct sbx_hstream *hs) {
 static void on_waited(void *arg, struct sbx_call *call, int rc,
                       const struct sbx_err *err) {
   struct sbx_hstream *hs = arg;
-  long status = -1;
+  long status = hs->died;
 
   begin_step(hs);
   if (rc < 0)
     sbx_hstream_say(hs, "%s", err->message);
   else if (sbx_call_status(call) == 200 &&
            !sbx_reply_integer(sbx_call_body(call), "StatusCode", &status))
-    status = -1;
+    status = -1; /* any other answer: it was gone before we asked */
   sbx_hstream_finish(hs, status >= 0 && status <= 255 ? (int)status : -1);
   sbx_hstream_leave(hs);
 }
@@ -311,6 +311,13 @@ int sbx_flow_begin(struct sbx_hstream *hs, struct sbx_err *err) {
     hs->watched = sbx_watchdog_arm(hs->rt, plan) == 0;
   return sbx_call_start(&hs->call, hs->rt, plan->endpoint, &r, &events, hs,
                         err);
+}
+
+void sbx_flow_removed(struct sbx_hstream *hs) {
+  if (hs->call != NULL)
+    sbx_call_cancel(hs->call);
+  hs->call = NULL;
+  sbx_hstream_finish(hs, hs->died >= 0 && hs->died <= 255 ? hs->died : -1);
 }
 
 /* -- giving up ---------------------------------------------------------------

@@ -189,8 +189,12 @@ static void on_note(struct sbx_event_listener *l, enum sbx_note note,
   struct sbx_hstream *hs = SBX_LIST_OWNER(l, struct sbx_hstream, listener);
 
   sbx_hstream_enter(hs);
+  if (note == SBX_NOTE_DIED)
+    hs->died = status;
   if (hs->stream.events != NULL && hs->stream.events->on_note != NULL)
     hs->stream.events->on_note(hs->stream.arg, note, status);
+  if (note == SBX_NOTE_REMOVED && hs->phase == SBX_HS_STATUS)
+    sbx_flow_removed(hs);
   sbx_hstream_leave(hs);
 }
 
@@ -315,6 +319,7 @@ int sbx_hstream_open(struct sbx_runtime *rt, const struct sbx_request *request,
     return sbx_fail(err, -ENOMEM, "a request to the engine");
   hs->stream = (struct sbx_stream){.ops = &ops, .events = events, .arg = arg};
   hs->rt = rt;
+  hs->died = -1;
   hs->request = sbx_request_ref(request);
   hs->plan = request->plan;
   hs->tenant.stop = on_stop;

@@ -41,6 +41,7 @@ struct sbx_hstream {
   struct sbx_buf early;               /* input from before the connection */
   unsigned paused;                    /* bits of enum sbx_fd */
   struct sbx_stream_end end;
+  int died;           /* run: the reported exit status; -1: none yet */
   uint64_t ask_until; /* status: until then it is asked for again */
   int depth;          /* callbacks on the stack */
   bool ending;        /* no more input: close our side */
@@ -77,6 +78,8 @@ void sbx_hstream_listen(struct sbx_hstream *hs);
 int sbx_flow_begin(struct sbx_hstream *hs, struct sbx_err *err);
 void sbx_flow_ended(struct sbx_hstream *hs);
 void sbx_flow_timer(struct sbx_hstream *hs);
+/* flow.c: nobody needs to answer any more, the container is gone. */
+void sbx_flow_removed(struct sbx_hstream *hs);
 /* flow.c: gives the steps up; the stream is to end soon. */
 void sbx_flow_stop(struct sbx_hstream *hs);
 
