@@ -205,13 +205,20 @@ static int l_plan_gc(lua_State *L) {
 }
 
 static enum sbx_plan_flow read_flow(lua_State *L, int index) {
+  static const char *const names[] = {
+      [SBX_PLAN_RUN] = "run",
+      [SBX_PLAN_EXEC] = "exec",
+      [SBX_PLAN_REMOVE] = "remove",
+  };
   const char *flow = sbx_field_text(L, index, "flow");
-  bool run = strcmp(flow, "run") == 0;
+  int i = SBX_PLAN_REMOVE;
 
-  if (!run && strcmp(flow, "exec") != 0)
-    sbx_field_error(L, "flow", "must be \"run\" or \"exec\"");
+  while (i >= 0 && strcmp(flow, names[i]) != 0)
+    i--;
+  if (i < 0)
+    sbx_field_error(L, "flow", "must be \"run\", \"exec\" or \"remove\"");
   lua_pop(L, 1);
-  return run ? SBX_PLAN_RUN : SBX_PLAN_EXEC;
+  return (enum sbx_plan_flow)i;
 }
 
 void sbx_fields_http_request(lua_State *L, int index,
@@ -228,7 +235,8 @@ void sbx_fields_http_request(lua_State *L, int index,
   read_endpoint(L, index, &(*box)->endpoint);
   (*box)->prefix = copy_text(L, index, "prefix", "");
   (*box)->target = copy_path(L, index, "path");
-  (*box)->body = copy_text(L, index, "body", NULL);
+  if ((*box)->flow != SBX_PLAN_REMOVE)
+    (*box)->body = copy_text(L, index, "body", NULL);
   if ((*box)->flow == SBX_PLAN_RUN)
     (*box)->mark = copy_text(L, index, "label", NULL);
   sbx_check_rc(L, sbx_plan_request(out, *box));

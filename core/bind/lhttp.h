@@ -7,8 +7,8 @@
 
 /* Is the table at `index` a stream request of kind "http"? */
 bool sbx_is_http_request(lua_State *L, int index);
-/* Reads it: {kind = "http", flow = "run" | "exec", endpoint, prefix, path,
- * body, label}. *out is the caller's, and boxed by him. */
+/* Reads it: {kind = "http", flow = "run" | "exec" | "remove", endpoint, prefix,
+ * path, body, label}. *out is the caller's, and boxed by him. */
 void sbx_fields_http_request(lua_State *L, int index, struct sbx_request **out);
 
 #endif

@@ -65,6 +65,7 @@ static void read_options(lua_State *L, struct sbx_session_options *o) {
   read_request(L, "exec", true, &o->exec);
   read_request(L, "root_exec", false, &o->root);
   read_request(L, "agent", false, &o->agent);
+  read_request(L, "remove", false, &o->remove);
   o->workdir = strdup(sbx_field_text(L, 1, "workdir"));
   lua_pop(L, 1);
   if (o->workdir == NULL)
@@ -77,16 +78,23 @@ static void read_options(lua_State *L, struct sbx_session_options *o) {
                                             (lua_Integer)1 << 40, 1 << 20);
 }
 
-/* core.session{attach, exec, root_exec, agent, workdir, ttl_ms,
+/* core.session{attach, exec, root_exec, agent, remove, workdir, ttl_ms,
  *   idle_timeout_ms, max_processes, max_output_bytes} -> session
  *
- * attach, exec, root_exec and agent are requests, {argv, env} or those of
- * lhttp.h; nothing is started yet. */
+ * attach, exec, root_exec, agent and remove are requests, {argv, env} or those
+ * of lhttp.h; nothing is started yet. */
 static int l_core_session(lua_State *L) {
-  static const char *const known[] = {
-      "attach",           "exec",   "root_exec",       "agent",
-      "workdir",          "ttl_ms", "idle_timeout_ms", "max_processes",
-      "max_output_bytes", NULL};
+  static const char *const known[] = {"attach",
+                                      "exec",
+                                      "root_exec",
+                                      "agent",
+                                      "remove",
+                                      "workdir",
+                                      "ttl_ms",
+                                      "idle_timeout_ms",
+                                      "max_processes",
+                                      "max_output_bytes",
+                                      NULL};
   struct sbx_mailbox *mb;
   struct sbx_session_options *options;
   struct sbx_lsession *ls;

@@ -293,12 +293,33 @@ static void on_created(void *arg, struct sbx_call *call, int rc,
   sbx_hstream_leave(hs);
 }
 
+/* -- remove ------------------------------------------------------------------
+ */
+
+static void on_forced(void *arg, struct sbx_call *call, int rc,
+                      const struct sbx_err *err) {
+  struct sbx_hstream *hs = arg;
+  int status = rc == 0 ? sbx_call_status(call) : 0;
+  bool gone = rc == 0 && (status < 300 || status == 404);
+
+  begin_step(hs);
+  if (!gone)
+    complain(hs, call, rc, err);
+  sbx_hstream_finish(hs, gone ? 0 : EXEC_FAILED);
+  sbx_hstream_leave(hs);
+}
+
+/* -- the first step ----------------------------------------------------------
+ */
+
 int sbx_flow_begin(struct sbx_hstream *hs, struct sbx_err *err) {
-  static const struct sbx_call_events events = {.on_done = on_created};
+  static const struct sbx_call_events created = {.on_done = on_created};
+  static const struct sbx_call_events forced = {.on_done = on_forced};
   const struct sbx_plan *plan = hs->plan;
-  struct sbx_call_request r = {.method = "POST",
+  bool remove = plan->flow == SBX_PLAN_REMOVE;
+  struct sbx_call_request r = {.method = remove ? "DELETE" : "POST",
                                .body = plan->body,
-                               .body_len = strlen(plan->body),
+                               .body_len = plan->body ? strlen(plan->body) : 0,
                                .timeout_ms = STEP_MS,
                                .max_body = ANSWER_MAX};
   char target[2048];
@@ -307,10 +328,12 @@ int sbx_flow_begin(struct sbx_hstream *hs, struct sbx_err *err) {
   if (n < 0 || (size_t)n >= sizeof(target))
     return sbx_fail(err, SBX_EINTERNAL, "the engine's path is too long");
   r.target = target;
+  if (remove)
+    hs->phase = SBX_HS_REMOVE;
   if (plan->flow == SBX_PLAN_RUN && plan->mark != NULL)
     hs->watched = sbx_watchdog_arm(hs->rt, plan) == 0;
-  return sbx_call_start(&hs->call, hs->rt, plan->endpoint, &r, &events, hs,
-                        err);
+  return sbx_call_start(&hs->call, hs->rt, plan->endpoint, &r,
+                        remove ? &forced : &created, hs, err);
 }
 
 void sbx_flow_removed(struct sbx_hstream *hs) {

@@ -5,6 +5,7 @@
  *          wait until the container is removed: the lease of a session
  *   exec   create an exec, start it on a connection of its own; when that ends,
  *          ask for the status
+ *   remove one request, DELETE: status 0 when there is nothing left to remove
  *
  * Behind sbx_stream_open() both behave as the command line client does: what
  * the engine complains about comes as text on stderr with the client's exit
@@ -15,14 +16,14 @@
 #include "http/endpoint.h"
 #include "io/request.h"
 
-enum sbx_plan_flow { SBX_PLAN_RUN, SBX_PLAN_EXEC };
+enum sbx_plan_flow { SBX_PLAN_RUN, SBX_PLAN_EXEC, SBX_PLAN_REMOVE };
 
 struct sbx_plan {
   enum sbx_plan_flow flow;
   struct sbx_endpoint *endpoint;
   char *prefix; /* "/v1.41", before every target; or "" */
-  char *target; /* of the create request, with its query, without prefix */
-  char *body;   /* of the create request, JSON */
+  char *target; /* of the first request, with its query, without prefix */
+  char *body;   /* of the create request, JSON; NULL: none */
   char *mark;   /* run: "name=value" of a label that this container alone has */
 };
 

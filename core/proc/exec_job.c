@@ -112,6 +112,7 @@ static void begin(struct sbx_exec_job *job, const struct sbx_marker_event *ev) {
   job->started = true;
   job->tree.wrapper = ev->wrapper;
   job->tree.group = ev->group;
+  (void)sbx_stream_write(job->stream, "\n", 1); /* now it may run */
   job->events->on_started(job->arg);
   /* What came before the marker is output; what the engine's client wrote to
    * its stderr before the program ran is not the program's. */

@@ -32,7 +32,7 @@ struct sbx_exec_job {
   int status;
   int depth;     /* callbacks on the stack: freed when the last one returns */
   bool greeted;  /* run.sh has said that it is there */
-  bool started;  /* the program runs or has run */
+  bool started;  /* the program may run or has run */
   bool out_done; /* the marker of the program's end came on stdout */
   bool err_done; /* and on stderr */
   bool err_started;

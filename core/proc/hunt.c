@@ -328,7 +328,7 @@ int sbx_hunt_kill(struct sbx_job_handle *handle, uint64_t grace_ms,
   if (rc < 0)
     return rc;
   h->on_kill = cb;
-  if (!h->job->greeted) { /* run.sh gets no header any more: nothing can run */
+  if (!h->job->started) { /* run.sh is not told to go on: nothing can run */
     if (h->job->stream != NULL)
       sbx_stream_kill(h->job->stream);
     finish(h, NULL);

@@ -9,6 +9,8 @@
 #include "proc/process.h"
 
 #define CLIENT_TEXT_MAX (16u * 1024u)
+/* A container ends some 40 ms after its lease. */
+#define LINGER_MS 3000
 
 void sbx_session_options_fini(struct sbx_session_options *options) {
   free(options->workdir);
@@ -16,6 +18,7 @@ void sbx_session_options_fini(struct sbx_session_options *options) {
   sbx_request_unref(options->exec);
   sbx_request_unref(options->root);
   sbx_request_unref(options->agent);
+  sbx_request_unref(options->remove);
   memset(options, 0, sizeof(*options));
 }
 
@@ -94,6 +97,53 @@ static void abandon_ops(struct sbx_session *s) {
   }
 }
 
+static void ignore_data(void *arg, enum sbx_fd fd, const uint8_t *data,
+                        size_t len) {
+  (void)arg;
+  (void)fd;
+  (void)data;
+  (void)len;
+}
+
+static void on_removed(void *arg, const struct sbx_stream_end *end) {
+  struct sbx_session *s = arg;
+
+  (void)end;
+  s->remover = NULL;
+  sbx_timer_start(s->linger, LINGER_MS);
+}
+
+/* The container does not end with its lease: it is paused, say, or somebody
+ * inside holds the other end of the lease's pipe. */
+static void on_linger(void *arg) {
+  static const struct sbx_stream_events events = {.on_data = ignore_data,
+                                                  .on_end = on_removed};
+  struct sbx_session *s = arg;
+
+  if (sbx_stream_open(s->runtime, s->options.remove, &events, s, &s->remover,
+                      NULL) < 0) {
+    s->remover = NULL;
+    sbx_timer_start(s->linger, LINGER_MS);
+    return;
+  }
+  sbx_stream_shutdown(s->remover);
+}
+
+void sbx_session_stop_linger(struct sbx_session *s) {
+  sbx_timer_free(s->linger);
+  s->linger = NULL;
+  if (s->remover != NULL)
+    sbx_stream_close(s->remover, false);
+  s->remover = NULL;
+}
+
+/* Only a container that was seen running is known to be ours by its name. */
+static void start_linger(struct sbx_session *s) {
+  if (s->options.remove != NULL &&
+      sbx_timer_new(&s->linger, s->runtime, on_linger, s) == 0)
+    sbx_timer_start(s->linger, LINGER_MS);
+}
+
 void sbx_session_end(struct sbx_session *s, enum sbx_close_reason reason) {
   int state = atomic_load(&s->state);
 
@@ -115,8 +165,11 @@ void sbx_session_end(struct sbx_session *s, enum sbx_close_reason reason) {
     s->runner->ops->free(s->runner);
     s->runner = NULL;
   }
-  if (s->lease != NULL)
+  if (s->lease != NULL) {
     sbx_stream_shutdown(s->lease);
+    if (state == SBX_SESSION_OPEN)
+      start_linger(s);
+  }
 }
 
 struct note {

@@ -41,7 +41,8 @@ struct sbx_session_options {
   char *workdir;              /* where PID 1 looks whether it may write */
   struct sbx_request *attach; /* creates, attaches and starts: the lease */
   struct sbx_request *exec, *root, *agent; /* see exec_runner.h */
-  uint64_t ttl_ms, idle_ms;                /* 0: none */
+  struct sbx_request *remove; /* removes the container by force; may be NULL */
+  uint64_t ttl_ms, idle_ms;   /* 0: none */
   size_t max_processes;
   size_t max_output; /* of each stream of a managed process */
 };
@@ -62,9 +63,11 @@ struct sbx_session {
   struct sbx_buf client_out, client_err; /* what the client said, capped */
   struct sbx_stream_end client_end;
   struct sbx_timer *ttl, *idle;
-  struct sbx_list ops;       /* struct sbx_session_op, under way */
-  struct sbx_list waiters;   /* wait_closed operations */
-  struct sbx_list processes; /* struct sbx_process, oldest first */
+  struct sbx_timer *linger;   /* closing: how long its own end may take */
+  struct sbx_stream *remover; /* the client of a forced removal */
+  struct sbx_list ops;        /* struct sbx_session_op, under way */
+  struct sbx_list waiters;    /* wait_closed operations */
+  struct sbx_list processes;  /* struct sbx_process, oldest first */
   size_t process_count, running_count;
   bool last_was_process; /* the newest command is a managed process */
 };
@@ -107,6 +110,8 @@ void sbx_session_op_complete(struct sbx_session_op *sop, int rc,
 /* I/O thread. Also called when a managed process has started or ended. */
 void sbx_session_update_idle(struct sbx_session *s);
 void sbx_session_end(struct sbx_session *s, enum sbx_close_reason reason);
+/* The lease has ended: nothing more is to be removed. */
+void sbx_session_stop_linger(struct sbx_session *s);
 /* Fills err with why the session cannot be used. */
 void sbx_session_explain(struct sbx_session *s, struct sbx_err *err);
 

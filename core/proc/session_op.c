@@ -40,6 +40,7 @@ static void lease_on_end(void *arg, const struct sbx_stream_end *end) {
 
   s->lease = NULL;
   s->client_end = *end;
+  sbx_session_stop_linger(s);
   sbx_session_end(s, atomic_load(&s->state) == SBX_SESSION_OPENING
                          ? SBX_CLOSE_FAILED
                          : SBX_CLOSE_LOST);

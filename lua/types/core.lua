@@ -152,11 +152,11 @@ function Op:cancel() end
 --- The same over an engine's socket: creates something and attaches to it.
 ---@class anvia.sandbox.core.HttpRequest
 ---@field kind "http"
----@field flow "run"|"exec"
+---@field flow "run"|"exec"|"remove"
 ---@field endpoint string
 ---@field prefix string? before all paths, "/v1.41"
----@field path string of the create request, with its query
----@field body string of the create request
+---@field path string of the first request, with its query
+---@field body string? of the create request
 ---@field label string? run: "name=value", of this container alone
 
 ---@alias anvia.sandbox.core.StreamRequest
@@ -168,6 +168,7 @@ function Op:cancel() end
 ---@field exec anvia.sandbox.core.StreamRequest runs the script as the session's user
 ---@field root_exec anvia.sandbox.core.StreamRequest? the same as uid 0
 ---@field agent anvia.sandbox.core.StreamRequest? runs the control script as uid 0
+---@field remove anvia.sandbox.core.StreamRequest? for a container that outlives its lease
 ---@field workdir string
 ---@field ttl_ms integer? [none]
 ---@field idle_timeout_ms integer? [none]

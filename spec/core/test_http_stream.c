@@ -238,6 +238,21 @@ static void test_run(void) {
   RUN(ended_early, SBX_PLAN_RUN, ((struct reader){0}), " end(125)");
 }
 
+static void test_remove(void) {
+  static const struct fake_answer gone[] = {{"DELETE /v1.41/create", FAKE_WHOLE,
+                                             "HTTP/1.1 204 No Content\r\n\r\n",
+                                             0}};
+  static const struct fake_answer none[] = {
+      {NULL, FAKE_WHOLE, "HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nno", 0}};
+  static const struct fake_answer refused[] = {
+      {NULL, FAKE_WHOLE, "HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno", 0}};
+  struct reader r = {0};
+
+  RUN(gone, SBX_PLAN_REMOVE, r, " end(0)");
+  RUN(none, SBX_PLAN_REMOVE, r, " end(0)");
+  RUN(refused, SBX_PLAN_REMOVE, r, "e:Error response from daemon: no\n end(1)");
+}
+
 int main(void) {
   struct sbx_err err = {0};
 
@@ -246,6 +261,7 @@ int main(void) {
   test_exec_failures();
   test_exec_given_up();
   test_run();
+  test_remove();
   sbx_runtime_release(rt);
   return check_done();
 }

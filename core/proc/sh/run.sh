@@ -2,7 +2,9 @@
 # run.sh - starts one command of a session and reports on it.
 #
 # It says that it is there (one 0x1e on stdout), and only then the owner sends
-# the header: a command whose start was given up can so never run later. The
+# the header. It says that the program is about to run, and only then the owner
+# sends an empty line: until then a start can be given up by closing the input,
+# and will never run later; from then on the owner knows what to kill. The
 # header is the first line of the standard input, shell text that sets
 #   anvia_uuid   the nonce of this command's markers
 #   anvia_public its public mark, for its environment
@@ -16,8 +18,8 @@
 #   anvia_exec   a function that becomes the program by way of "$anvia_by"
 # Else only builtins run here, so the image needs a POSIX sh and nothing else.
 #
-# A marker on stderr and one on stdout say that the program starts, or why it
-# cannot; when it has ended, another one on each says so. The markers' nonce is
+# A marker on stderr and one on stdout say that the program is about to run, or
+# why it cannot; when it has ended, another one on each says so. The markers' nonce is
 # in no argument list and no environment.
 
 anvia_nl='
@@ -98,6 +100,8 @@ anvia_become() { # program arguments
   anvia_stat=$$:${anvia_pid%% *}:${anvia_stat%% *}
   anvia_mark "PROCESS:$anvia_uuid:$anvia_stat" >&2
   anvia_mark "PROCESS:$anvia_uuid:$anvia_stat"
+  read -r anvia_go <&4 || exit 125
+  exec 4<&-
   anvia_env
   export ANVIA_SANDBOX_MARK="$anvia_public"
   anvia_exec "$@"
@@ -108,6 +112,7 @@ printf '\036'
 IFS= read -r anvia_header || exit 125
 eval "$anvia_header" || exit 125
 cd -- "$anvia_dir" 2>/dev/null || anvia_fail 125 cwd
+exec 4<&0
 [ -n "$anvia_input" ] || exec </dev/null
 
 # The wrapper outlives signals that the program sends to its own group; the

@@ -37,6 +37,7 @@ local function core_session(sandbox, engine, plan)
     exec = engine:exec_request(plan.name),
     root_exec = engine:exec_request(plan.name, "0"),
     agent = engine:agent_request(plan.name),
+    remove = engine:remove_request(plan.name),
     workdir = plan.workdir,
     ttl_ms = sandbox.lifecycle.ttl_ms,
     idle_timeout_ms = sandbox.lifecycle.idle_timeout_ms,

@@ -75,7 +75,7 @@ function Api:_stream(flow, path, body, label)
     endpoint = self.host,
     prefix = self._http:prefix(),
     path = path,
-    body = assert(core.json_encode(body)),
+    body = body and assert(core.json_encode(body)),
     label = label,
   }
 end
@@ -112,6 +112,11 @@ end
 function Api:agent_request(name)
   return self:_stream("exec", exec_path(name),
     exec_body("0", { "/bin/sh", "-c", core.scripts.control, "sh", "agent" }, true))
+end
+
+--- The request that removes a container which does not end with its lease.
+function Api:remove_request(name)
+  return self:_stream("remove", "/containers/" .. http.escape(name) .. "?force=1&v=1")
 end
 
 -- What is inside the engine's frames (see core/wire/stdcopy.h), both outputs as one.

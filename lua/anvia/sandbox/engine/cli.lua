@@ -171,6 +171,11 @@ function Cli:agent_request(name)
   })
 end
 
+--- The request that removes a container which does not end with its lease.
+function Cli:remove_request(name)
+  return self:_child({ "rm", "-f", "-v", name })
+end
+
 --- Runs a command in the container as any user; an error unless it ends with 0.
 function Cli:run_as(name, user, argv)
   local args = { "exec", "-u", user, name }

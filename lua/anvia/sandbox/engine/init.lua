@@ -8,6 +8,7 @@
 --   attach_request(plan)       the request whose stream is the life of the container
 --   exec_request(name, user)   the request that runs one command; user may be nil
 --   agent_request(name)        the request that looks at all processes, as uid 0
+--   remove_request(name)       the request that removes a container by force
 --   is_local()                 whether its 127.0.0.1 is ours; or false and where
 --   ping()                     whether it answers; or false and why not
 --   explain(op, result, text)  the error for a client that failed, maybe silently

@@ -22,11 +22,12 @@
 ---@class anvia.sandbox.Problem
 ---@field what string      a sentence
 ---@field where string     the text it stands at, shortened, or a field name ("input", "args")
----@field kind "syntax"|"dynamic"|"file"|"stdin"|"language"|"bound"|"nul"|"option"|"shell"
+---@field kind "syntax"|"dynamic"|"file"|"stdin"|"language"|"bound"|"nul"|"option"|"shell"|"internal"
 ---  syntax: not understood; dynamic: a program or script text is computed; file: a script file that was
 ---  not seen; stdin: a script from a pipe or stream that was not seen; language: code that is not shell
 ---  (all shell text was read); bound: too long, too deep, too many; nul: a NUL byte, refuse the call;
----  option: an option of a wrapper that is not known; shell: a shell whose language is not known
+---  option: an option of a wrapper that is not known; shell: a shell whose language is not known;
+---  internal: a mistake in the reader itself
 
 ---@class anvia.sandbox.Command
 ---@field argv anvia.sandbox.Word[]
@@ -175,10 +176,16 @@ function readings.of(call, context)
     refuse_nul(r, "cwd", call.cwd)
     cwds = { paths.absolute(call.cwd, r.workdir) }
   end
-  if type(call.command) == "string" then
-    run(r, call, cwds)
+  local ok, err = pcall(function()
+    if type(call.command) == "string" then
+      run(r, call, cwds)
+    end
+    tool_paths(r, call, cwds)
+  end)
+  if not ok then
+    -- A mistake in here must not read as "nothing found".
+    r:problem("internal", "the reader failed: " .. tostring(err), call.command)
   end
-  tool_paths(r, call, cwds)
   return {
     complete = r.complete,
     problems = r.problems,

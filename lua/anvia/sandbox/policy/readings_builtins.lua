@@ -332,6 +332,12 @@ function open.fc(reader, argv)
   reader:problem("dynamic", "commands from the history are not known", argv[1])
 end
 
+--- True for builtins that change what is known of the shell.
+function builtins.sets(name)
+  return open[name] ~= nil or name == "declare" or name == "typeset" or name == "local"
+    or name == "export" or name == "readonly" or name == "command" or name == "builtin"
+end
+
 --- Carries out a builtin, as far as it matters here.
 ---@param reader table
 ---@param name string

@@ -6,6 +6,7 @@ local languages = require("anvia.sandbox.policy.readings_languages")
 local builtins = require("anvia.sandbox.policy.readings_builtins")
 local open_wrapper = require("anvia.sandbox.policy.readings_wrappers").open
 local find = require("anvia.sandbox.policy.readings_find")
+local git = require("anvia.sandbox.policy.readings_git")
 local wrappers = require("anvia.sandbox.policy.wrappers")
 
 local openers = {}
@@ -63,6 +64,11 @@ for name in (". : break continue eval exec exit export readonly return set shift
   SPECIAL[name] = true
 end
 
+--- Builtins that set variables or move the shell.
+function openers.is_setter(name)
+  return builtins.sets(name)
+end
+
 function openers.is_special(name)
   return SPECIAL[name] == true
 end
@@ -82,6 +88,8 @@ function openers:open(reader, command, argv, at)
   local spec = self:wrapper(name)
   if spec then
     open_wrapper(reader, spec, name, argv, at)
+  elseif name == "git" then
+    git.open(reader, argv, at)
   elseif FINDS[name] then
     find.open(reader, command, argv, at)
   elseif FDS[name] then

@@ -30,6 +30,7 @@ reader.__index = reader
 ---@field pipe table?       {names, from, to}
 ---@field depth integer     how many wrappers and shells are around it
 ---@field calls table<string, integer>|false|nil  functions whose bodies are around it
+---@field looping boolean?  in the body of a loop
 ---@field locals table?     what variables were before the function made them its own
 ---@field effect table?     {fail, dead}: filled by builtins
 ---@field texts string[]|false|nil  here-documents on other descriptors
@@ -43,6 +44,7 @@ function reader.new(context, openers)
     commands = {}, accesses = {}, problems = {}, complete = true,
     workdir = workdir, links = context.links, env = context.env or {},
     openers = openers, seen_accesses = {}, spent = 0, bytes = 0, steps = 0, nesting = 0, keys = nil,
+    scripts_read = {},
   }, reader)
 end
 

@@ -104,6 +104,7 @@ function scope:adopt(parsed)
   for name in pairs(parsed.in_functions) do
     self.in_functions[name] = true
   end
+  self.ex.sets_ifs = self.ex.sets_ifs or parsed.sets_ifs
   if parsed.evaluates and self.dialect.arrays_run then
     self.ex.seen = function(word)
       if is_trap(word) then

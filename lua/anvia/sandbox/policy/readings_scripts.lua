@@ -17,6 +17,7 @@ local scripts = {}
 ---@field zero anvia.sandbox.Word?     $0
 ---@field params anvia.sandbox.Word[]? $1 ...; nil: not known
 ---@field from_stdin boolean?          the script comes from standard input, which its commands share
+---@field extended boolean?           extended patterns are switched on
 ---@field loose string?                name of a shell that only resembles these dialects
 
 --- Counts shell text that is read; false when it is too much. Ends with `leave`.
@@ -52,13 +53,13 @@ local function is_plain(text)
 end
 
 --- The parse in each dialect. All but the first are only needed when shells read it differently.
-local function parse_all(dialects, text)
-  local first = shell.parse(text, dialects[1])
+local function parse_all(dialects, text, extended)
+  local first = shell.parse(text, dialects[1], extended)
   local all = { { parsed = first, dialect = dialects[1] } }
   if first.diverged or first.failed then
     for i = 2, #dialects do
       if dialects[i] ~= dialect.bash_as_sh or first.quote_diverged then
-        all[#all + 1] = { parsed = shell.parse(text, dialects[i]), dialect = dialects[i] }
+        all[#all + 1] = { parsed = shell.parse(text, dialects[i], extended), dialect = dialects[i] }
       end
     end
   end
@@ -79,21 +80,47 @@ local function remember(self, from)
   return true
 end
 
+local function sorted(map)
+  local out = {}
+  for name, value in pairs(map or {}) do
+    out[#out + 1] = name .. "=" .. tostring(value)
+  end
+  table.sort(out)
+  return table.concat(out, "\1")
+end
+
+--- Everything that a script's readings depend on. A script inside one that is read as several
+--- dialects comes by several times, mostly the same.
+local function key_of(text, known, at, opts)
+  return table.concat({
+    text, tostring(known), table.concat(at.via, "\1"), text_of.key({ opts.zero }),
+    opts.params and text_of.key(opts.params) or "?", tostring(opts.from_stdin),
+    tostring(opts.dialects), at.stdin.kind, at.stdin.text or "", tostring(at.stdin.shared),
+    sorted(at.env), sorted(at.vars), sorted(at.unset), sorted(at.cwds), tostring(at.pipe ~= nil),
+  }, "\2")
+end
+
 --- Reads a script.
 ---@param text string
 ---@param known boolean  false: some of it is not known, with a byte 1 in its place
 ---@param at anvia.sandbox.readings.Site
 ---@param opts anvia.sandbox.readings.ScriptOptions
 function scripts:script(text, known, at, opts)
-  if not self:enter(text, known, at) then
+  local key = self.nesting > 0 and key_of(text, known, at, opts)
+  if key and self.scripts_read[key] then
     return
+  elseif not self:enter(text, known, at) then
+    return
+  end
+  if key then
+    self.scripts_read[key] = true
   end
   self.first_script = self.first_script or text
   if opts.loose and not is_plain(text) then
     self:problem("shell", ("what is special to %s is not read"):format(opts.loose), text)
   end
   opts.holes = not known
-  local all = parse_all(opts.dialects or dialect.ANY, text)
+  local all = parse_all(opts.dialects or dialect.ANY, text, opts.extended)
 
   local accepted = false
   for _, each in ipairs(all) do
@@ -111,7 +138,7 @@ function scripts:script(text, known, at, opts)
       mine = remember(self, from) or mine
     end
     local inner = scope.new(self, parsed, each.dialect, at, opts)
-    local site = self.inside(at, nil, { scope = inner, external = false, calls = false,
+    local site = self.inside(at, nil, { scope = inner, external = false, calls = false, looping = false,
       locals = {}, texts = false, aliases = false, vars = inner.vars })
     if opts.from_stdin then
       site.stdin = { kind = "script", text = text, known = known, shared = true }

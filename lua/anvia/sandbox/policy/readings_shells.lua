@@ -31,20 +31,19 @@ end
 ---@field rest anvia.sandbox.Word[]
 ---@field script boolean    -c
 ---@field stdin boolean     -s
----@field trace boolean     -x
 ---@field computed boolean  an option is not known
+---@field extended boolean? -O extglob
 ---@field files anvia.sandbox.Word[]  start files that options name
 
 --- One cluster: -ec, +x, -o. Gives how many of the next words it takes.
 local function cluster(found, text)
   local takes = 0
+  found.odd = found.odd or text:find("[^%a]", 2) and text
   for char in text:sub(2):gmatch(".") do
     if char == "c" and text:sub(1, 1) == "-" then
       found.script = true
     elseif char == "s" and text:sub(1, 1) == "-" then
       found.stdin = true
-    elseif char == "x" then
-      found.trace = true
     elseif char == "o" or char == "O" then
       takes = takes + 1
     end
@@ -56,7 +55,7 @@ end
 ---@param argv anvia.sandbox.Word[]
 ---@return anvia.sandbox.readings.ShellArguments
 local function arguments(argv)
-  local found = { rest = {}, script = false, stdin = false, trace = false, computed = false,
+  local found = { rest = {}, script = false, stdin = false, computed = false,
     files = {} }
   local at = 2
   while at <= #argv do
@@ -75,7 +74,11 @@ local function arguments(argv)
       end
       at = at + 1
     elseif text:find("^[-+]") then
-      at = at + 1 + cluster(found, text)
+      for i = 1, cluster(found, text) do
+        found.extended = found.extended or argv[at + i] == "extglob"
+        at = at + 1
+      end
+      at = at + 1
     else
       break
     end
@@ -101,6 +104,9 @@ local function from_stdin(reader, name, at, opts)
   opts.from_stdin = true
   if stdin.kind == "none" then
     return
+  elseif stdin.kind == "script" then
+    -- The rest of a text that is being read already.
+    return reader:problem("stdin", "a shell reads the rest of the script around it", name)
   elseif stdin.text then
     if stdin.shared then
       reader:problem("stdin", "a shell reads what others have left of its input", name)
@@ -158,13 +164,13 @@ function shells.open(reader, name, argv, at, command)
   end
 
   local found = arguments(argv)
-  local opts = { dialects = dialect.of(name), loose = dialect.LOOSE[name] and name }
+  local opts = { extended = found.extended, dialects = dialect.of(name),
+    loose = dialect.LOOSE[name] and name }
   start_files(reader, name, at, found)
   if found.computed then
     reader:problem("dynamic", "words of a shell are computed", argv[1])
-  end
-  if found.trace then
-    opts.trace = true
+  elseif found.odd then
+    reader:problem("option", "an option of a shell is not known", found.odd)
   end
   local rest = found.rest
   if found.script then

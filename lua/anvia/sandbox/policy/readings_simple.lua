@@ -6,12 +6,20 @@ local shell = require("anvia.sandbox.policy.shell")
 local expand = require("anvia.sandbox.policy.shell.expand")
 local ast = require("anvia.sandbox.policy.shell.ast")
 local redirects = require("anvia.sandbox.policy.readings_redirects")
+local text_of = require("anvia.sandbox.policy.readings_text")
 local variables = require("anvia.sandbox.policy.readings_variables")
 
 local MAX_WAYS = 12
 local MAX_CALLS = 8
 local MAX_INLINED = 2000
 local MAX_STEPS = 100000
+
+--- Commands whose arguments may become values, or are evaluated.
+local WATCHED = {
+  echo = true, printf = true, let = true, test = true, ["["] = true, unset = true, read = true,
+  eval = true, set = true, mapfile = true, readarray = true, wait = true, command = true,
+  builtin = true,
+}
 
 local simple = {}
 
@@ -269,6 +277,33 @@ local function expand_alias(walk, scope, node, at)
   end
 end
 
+--- A loop or a function is read with the variables in mind that its text sets. A builtin that is
+--- named by an expansion is not seen there.
+local function late_setters(reader, ways, at)
+  for _, argv in ipairs(ways) do
+    if (at.looping or at.calls) and type(argv[1]) == "string"
+      and reader.openers.is_setter(argv[1]) then
+      reader:problem("dynamic", "a builtin that sets variables is named by an expansion", argv[1])
+    end
+  end
+end
+
+--- Drops argument lists that occur twice.
+local function distinct(ways)
+  if #ways == 1 then
+    return ways
+  end
+  local out, seen = {}, {}
+  for _, argv in ipairs(ways) do
+    local key = text_of.key(argv)
+    if not seen[key] then
+      seen[key] = true
+      out[#out + 1] = argv
+    end
+  end
+  return out
+end
+
 ---@param walk table  the module that walks trees
 ---@param scope table
 ---@param node anvia.sandbox.shell.Node
@@ -296,8 +331,10 @@ function simple.run(walk, scope, node, at)
   if st:get("<exec").dynamic and site.stdin == at.stdin then
     site = reader.inside(site, nil, { stdin = { kind = "file" } })
   end
-  local ways = arguments(scope.ex, node.words)
   local first = node.words[1] and node.words[1].literal
+  scope.ex.watch = not first or WATCHED[first] or scope.functions[first] ~= nil
+  local ways = distinct(arguments(scope.ex, node.words))
+  scope.ex.watch = false
   local only_assigns = false
   for _, argv in ipairs(ways) do
     only_assigns = only_assigns or argv[1] == nil
@@ -334,6 +371,9 @@ function simple.run(walk, scope, node, at)
   })
   if first and DECLARES[first] then
     declare(walk, scope, node, command)
+  end
+  if not first then
+    late_setters(reader, ways, at)
   end
   if #ways == 1 then
     run(walk, scope, ways[1], command)

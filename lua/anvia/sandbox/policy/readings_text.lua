@@ -6,7 +6,7 @@ local text = {}
 local MAX_WORD = 80
 local MAX_LINE = 240
 
-local NAMED = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+local NAMED = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\1"] = "<?>" }
 
 local function visible(char)
   return NAMED[char] or ("\\x%02x"):format(char:byte())

@@ -282,8 +282,9 @@ end
 function visit.loop(scope, node, at)
   maybe(scope, function()
     widen(scope, node.assigned)
-    walk.node(scope, node.condition, at)
-    walk.node(scope, node.list, at)
+    local inner = scope.reader.inside(at, nil, { looping = true })
+    walk.node(scope, node.condition, inner)
+    walk.node(scope, node.list, inner)
   end)
 end
 
@@ -321,7 +322,7 @@ visit["for"] = function(scope, node, at)
     if node.name then
       scope:assign_at(node.name, values, at)
     end
-    walk.node(scope, node.list, at)
+    walk.node(scope, node.list, scope.reader.inside(at, nil, { looping = true }))
   end)
 end
 

@@ -5,6 +5,7 @@ local options = require("anvia.sandbox.policy.readings_options")
 local expand = require("anvia.sandbox.policy.shell.expand")
 local paths = require("anvia.sandbox.policy.readings_paths")
 local dialect = require("anvia.sandbox.policy.shell.dialect")
+local variables = require("anvia.sandbox.policy.readings_variables")
 local split = require("anvia.sandbox.policy.readings_env_split")
 
 local wrappers = {}
@@ -47,7 +48,7 @@ local function chdir(at, word)
 end
 
 --- NAME=value at the start of `rest`: moves it into `env`. Gives what is left.
-local function take_assignments(reader, rest, env)
+local function take_assignments(reader, rest, env, at)
   local from = 1
   while rest[from] ~= nil do
     local word = rest[from]
@@ -58,8 +59,10 @@ local function take_assignments(reader, rest, env)
     end
     if type(word) == "string" then
       env[name] = word:sub(#name + 2)
+      variables.run(reader, name, env[name], at)
     else
       env[name] = true
+      variables.run(reader, name, true, at)
       if not word.single then
         reader:problem("dynamic", "words of a wrapper are computed", word)
       end
@@ -96,7 +99,7 @@ local function site_changes(reader, spec, found, at)
     end
   end
   if spec.assignments then
-    found.rest = take_assignments(reader, found.rest, changes.env)
+    found.rest = take_assignments(reader, found.rest, changes.env, at)
   end
   if next(changes.unset) == nil then
     changes.unset = nil

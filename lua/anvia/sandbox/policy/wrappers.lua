@@ -170,7 +170,7 @@ wrappers.table = {
       ["no-fork"] = false, verbose = false, command = true, fcntl = false },
   },
   script = {
-    flags = "aefqr", values = "cEImotOBT", script = set("c", "command"), permute = true,
+    flags = "aefqr", values = "cEImotOBT", operands = 1, script = set("c", "command"), permute = true,
     default = { "sh" },
     long = { append = false, command = true, echo = true, ["return"] = false, flush = false,
       force = false, ["log-io"] = true, ["log-out"] = true, ["log-in"] = true,

@@ -29,22 +29,28 @@ local function utf8_char(code)
   return string.char((lead + code) % 256) .. table.concat(tail)
 end
 
+--- What the shell of busybox knows of them.
+local SMALL = { a = "\a", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", v = "\v",
+  ["\\"] = "\\", ["'"] = "'", ['"'] = '"' }
+
+local OCTAL = { "^\\([0-7][0-7]?[0-7]?)", 8 }
+local HEX = { "^\\x(%x%x?)", 16 }
+
 local NUMERIC = {
-  { "^\\x(%x%x?)", 16 },
+  HEX,
   { "^\\x{(%x+)}?", 16 },
   { "^\\u(%x%x?%x?%x?)", 16, true },
   { "^\\U(%x%x?%x?%x?%x?%x?%x?%x?)", 16, true },
-  { "^\\([0-7][0-7]?[0-7]?)", 8 },
+  OCTAL,
 }
+local NUMERIC_SMALL = { HEX, OCTAL }
 
-local function numeric(text, at)
-  for _, form in ipairs(NUMERIC) do
+local function numeric(text, at, forms)
+  for _, form in ipairs(forms) do
     local from, stop, digits = text:find(form[1], at)
     if from then
-      local code = tonumber(digits, form[2])
-      if code == 0 then
-        return stop + 1, "\0"
-      elseif form[3] then
+      local code = tonumber(digits:sub(-6), form[2])
+      if form[3] and code > 0 then
         return stop + 1, utf8_char(code % 0x200000)
       end
       return stop + 1, string.char(code % 256)
@@ -52,10 +58,11 @@ local function numeric(text, at)
   end
 end
 
---- Decodes what stands between $' and '. A NUL ends the string, as it does in bash.
+--- Decodes what stands between $' and '. A NUL ends the text in bash and vanishes in busybox.
 ---@param text string
+---@param small boolean?  as busybox does it
 ---@return string
-function ansi.decode(text)
+function ansi.decode(text, small)
   if not text:find("\\", 1, true) then
     return text
   end
@@ -68,15 +75,16 @@ function ansi.decode(text)
     end
     out[#out + 1] = text:sub(at, back - 1)
     local char = text:sub(back + 1, back + 1)
-    local stop, value = numeric(text, back)
+    local stop, value = numeric(text, back, small and NUMERIC_SMALL or NUMERIC)
     if stop then
-      if value == "\0" then
+      if value == "\0" and not small then
         break
       end
-    elseif char == "c" and back + 2 <= #text then
+      value = value ~= "\0" and value or ""
+    elseif char == "c" and not small and back + 2 <= #text then
       stop, value = back + 3, string.char(text:byte(back + 2) % 32)
     else
-      stop, value = back + 2, SIMPLE[char] or ("\\" .. char)
+      stop, value = back + 2, (small and SMALL or SIMPLE)[char] or ("\\" .. char)
     end
     out[#out + 1] = value
     at = stop

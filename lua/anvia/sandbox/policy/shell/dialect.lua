@@ -8,6 +8,7 @@
 ---@class anvia.sandbox.Dialect
 ---@field name string
 ---@field dollar_quote boolean   $'\x41'
+---@field small_escapes boolean  fewer escapes in it
 ---@field dollar_dquote boolean  $"text"
 ---@field dollar_bracket boolean $[1 + 1]
 ---@field brace_command boolean  ${ command; }
@@ -38,8 +39,8 @@ dialect.posix = {
 
 dialect.ash = {
   name = "ash", bare_body = true,
-  dollar_quote = true, amp_redirect = true, substitution = true, function_word = true,
-  test_words = true,
+  dollar_quote = true, small_escapes = true, amp_redirect = true, substitution = true,
+  function_word = true, test_words = true,
 }
 
 dialect.bash = {

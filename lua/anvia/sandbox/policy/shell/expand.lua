@@ -21,6 +21,8 @@ local expand = {}
 ---@field dialect anvia.sandbox.Dialect
 ---@field holes boolean?  a byte 1 in the text stands for something unknown
 ---@field substitute (fun(list: table): string?)?  the output of a substitution when it is known
+---@field sets_ifs boolean the script speaks of IFS
+---@field watch boolean?   tell `seen` about fields too
 ---@field seen (fun(word: anvia.sandbox.Word))?  told every text that becomes a value
 ---@field spend fun(size: integer): boolean  false when too much text was expanded already
 
@@ -203,6 +205,9 @@ end
 
 --- Field separators, or nil when they are not known.
 local function separators(ex)
+  if not ex.sets_ifs then
+    return " \t\n"
+  end
   local set = ex.state:get("IFS")
   local value = state.single(set)
   if value == false then
@@ -235,7 +240,7 @@ local function fields_of_parts(ex, parts, text)
     local b = builder.new(text, ifs or " \t\n")
     feed(b, way, ifs or " ")
     out[i] = b:finish()
-    if ex.seen then
+    if ex.seen and ex.watch then
       for _, field in ipairs(out[i]) do
         ex.seen(field)
       end

@@ -17,6 +17,11 @@ local WORD_OPS = {
   [":-"] = true, [":="] = true, [":?"] = true, [":+"] = true,
 }
 
+local PATTERN_OPS = {
+  ["#"] = true, ["##"] = true, ["%"] = true, ["%%"] = true, ["/"] = true, ["//"] = true,
+  ["/#"] = true, ["/%"] = true, ["^"] = true, ["^^"] = true, [","] = true, [",,"] = true,
+}
+
 local function add(parts, part)
   parts[#parts + 1] = part
 end
@@ -176,10 +181,12 @@ end
 --- The word or pattern after an operator, up to the closing brace.
 function expansion:brace_word(quoted, op)
   local parts, src = {}, self.src
+  -- A pattern is active inside double quotes too.
+  local kind = quoted and not PATTERN_OPS[op] and "quo" or "lit"
   while true do
     local text, stop = match(plain.braces, src, self.pos)
     if text then
-      add(parts, { t = quoted and "quo" or "lit", s = text })
+      add(parts, { t = kind, s = text })
       self.pos = stop
     end
     local char = src:sub(self.pos, self.pos)
@@ -205,7 +212,7 @@ function expansion:brace_word(quoted, op)
     elseif not quoted and self:at_process() then
       self:process(parts)
     else
-      add(parts, { t = quoted and "quo" or "lit", s = char })
+      add(parts, { t = kind, s = char })
       self.pos = self.pos + 1
     end
   end

@@ -24,7 +24,7 @@ function here:here_document(redirect)
     text = word.text
   end
   redirect.delimiter, redirect.quoted = text, quoted
-  redirect.body = {}
+  redirect.body = {} -- until the next newline
   self.pending[#self.pending + 1] = redirect
 end
 

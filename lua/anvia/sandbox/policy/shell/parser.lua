@@ -59,6 +59,7 @@ function parser.new(text, dialect)
       diverged = false,
       quote_diverged = false,
       evaluates = false,
+      sets_ifs = false,
     },
     extended = false,
   }, parser)
@@ -131,6 +132,9 @@ end
 function parser:record(name, value)
   local sets = self.common.sets
   local known = sets[name]
+  if name == "IFS" or name == "*" then
+    self.common.sets_ifs = true
+  end
   if value == true or known == true then
     sets[name] = true
   elseif not known then

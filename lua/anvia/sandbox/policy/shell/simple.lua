@@ -46,8 +46,6 @@ function simple:redirect(node)
   end
   self.pos = match(tokens.blanks, self.src, stop)
   local redirect = { op = op, fd = tokens.unjoin(fd) }
-  node.redirects = node.redirects or {}
-  node.redirects[#node.redirects + 1] = redirect
   if op == "<<" or op == "<<-" then
     self:here_document(redirect)
   else
@@ -56,6 +54,9 @@ function simple:redirect(node)
       self:unexpected()
     end
   end
+  -- Only whole ones: after an error, what was read of a command is still looked at.
+  node.redirects = node.redirects or {}
+  node.redirects[#node.redirects + 1] = redirect
   return true
 end
 
@@ -136,9 +137,7 @@ end
 local function record_words(self, words)
   local first = words[1] and ast.constant(words[1])
   if not first then
-    if words[1] then
-      self:record("*", true)
-    end
+    -- What it is shows when the tree is walked, see readings_simple.lua.
     return
   end
   if first == "command" or first == "builtin" then
@@ -154,7 +153,11 @@ local function record_words(self, words)
   elseif first == "exec" then
     return self:record("<exec", true)
   elseif first == "trap" then
-    return self:record("*", true)
+    local action = words[2] and ast.constant(words[2])
+    local ifs = self.common.sets_ifs or not action or action:find("FS", 1, true) ~= nil
+    self:record("*", true)
+    self.common.sets_ifs = ifs
+    return
   end
   if EVALUATES[first] then
     self.common.evaluates = true

@@ -29,7 +29,14 @@ state.UNSET = UNSET
 ---@param initial table<string, anvia.sandbox.shell.Values>
 ---@param unknown fun(name: string): anvia.sandbox.shell.Values  for names not in `initial`
 function state.new(initial, unknown)
-  return setmetatable({ values = initial, trail = {}, unknown = unknown }, state)
+  return setmetatable({
+    values = initial,
+    trail = {},
+    unknown = unknown,
+    star = 0, -- which setting of "*" holds; 0: none
+    stars = 0, -- how often "*" was set
+    since = {}, -- under which of them a variable was set
+  }, state)
 end
 
 local function same(a, b)
@@ -84,30 +91,38 @@ function state.single(set)
   end
 end
 
---- True when any variable may have been set to anything (the name "*").
-function state:anything()
-  local star = self.values["*"]
-  return star ~= nil and star.dynamic == true
-end
-
+--- The set of values of a variable. After "*" was set, everything is possible for the variables that
+--- were not set since.
+---@param name string
+---@return anvia.sandbox.shell.Values
 function state:get(name)
   if name == "*" then
-    return self.values["*"] or UNSET
+    return self.star > 0 and DYNAMIC or UNSET
   end
   local set = self.values[name]
   if not set then
     set = self.unknown(name)
     self.values[name] = set
   end
-  if not set.dynamic and self:anything() and name:find("^[%a_][%w_]*$") then
+  if self.star > 0 and not set.dynamic and (self.since[name] or 0) ~= self.star
+    and name:find("^[%a_][%w_]*$") then
     return state.join(set, DYNAMIC)
   end
   return set
 end
 
 function state:set(name, set)
-  self.trail[#self.trail + 1] = { name, self.values[name] }
-  self.values[name] = set
+  local trail = self.trail
+  if name == "*" then
+    trail[#trail + 1] = { name, self.star }
+    if set.dynamic then
+      self.stars = self.stars + 1
+      self.star = self.stars
+    end
+    return
+  end
+  trail[#trail + 1] = { name, self.values[name], self.since[name] }
+  self.values[name], self.since[name] = set, self.star
 end
 
 --- Adds possible values to a variable.
@@ -126,9 +141,16 @@ function state:undo(mark)
   for i = #trail, mark + 1, -1 do
     local name = trail[i][1]
     if changed[name] == nil then
-      changed[name] = self.values[name]
+      changed[name] = self:get(name)
     end
-    self.values[name] = trail[i][2]
+  end
+  for i = #trail, mark + 1, -1 do
+    local name = trail[i][1]
+    if name == "*" then
+      self.star = trail[i][2]
+    else
+      self.values[name], self.since[name] = trail[i][2], trail[i][3]
+    end
     trail[i] = nil
   end
   return changed
@@ -144,6 +166,10 @@ function state:merge(branches, optional)
       joined[name] = joined[name] and state.join(joined[name], set) or set
       count[name] = (count[name] or 0) + 1
     end
+  end
+  if joined["*"] then
+    self:set("*", joined["*"])
+    joined["*"] = nil
   end
   for name, set in pairs(joined) do
     if optional or count[name] < #branches then

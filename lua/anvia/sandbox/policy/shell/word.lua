@@ -54,7 +54,7 @@ end
 --- `"...": self.pos is at the opening quote. The parts inside get q = true.
 function word:double_quotes(parts)
   self.pos = self.pos + 1
-  add(parts, { t = "quo", s = "" })
+  local before = #parts
   while true do
     local text, stop = match(plain.quoted, self.src, self.pos)
     if text then
@@ -64,6 +64,10 @@ function word:double_quotes(parts)
     local char = self.src:sub(self.pos, self.pos)
     if char == '"' then
       self.pos = self.pos + 1
+      if #parts == before then
+        -- An empty word. (But "$@" may be no word at all.)
+        add(parts, { t = "quo", s = "" })
+      end
       return
     elseif char == "\\" then
       self:quoted_escape(parts, ESCAPED_IN_QUOTES)
@@ -145,7 +149,7 @@ function word:dollar(parts, quoted)
       self:fail("a $' quote is not closed")
     end
     self.pos = stop
-    text = ansi.decode(text)
+    text = ansi.decode(text, self.dialect.small_escapes)
     return add(parts, { t = "quo", s = text })
   elseif not quoted and char == '"' and self.dialect.dollar_dquote then
     self.common.diverged = true
@@ -177,6 +181,9 @@ function word:parenthesis(parts, quoted, start)
     local inner = self:arithmetic()
     if inner then
       return add(parts, { t = "arith", parts = inner, q = quoted, text = src:sub(start, self.pos - 1) })
+    end
+    if not self.dialect.keywords then
+      self:fail("arithmetic is not closed")
     end
     self:second_try()
     self.pos = open
