@@ -19,6 +19,7 @@ dependencies = {
 external_dependencies = {
   LIBUV = { header = "uv.h", library = "uv" },
   CJSON = { header = "cjson/cJSON.h", library = "cjson" },
+  HTTP_PARSER = { header = "http_parser.h", library = "http_parser" },
 }
 build = {
   type = "cmake",
@@ -32,6 +33,8 @@ build = {
     LIBUV_LIBDIR = "$(LIBUV_LIBDIR)",
     CJSON_INCDIR = "$(CJSON_INCDIR)",
     CJSON_LIBDIR = "$(CJSON_LIBDIR)",
+    HTTP_PARSER_INCDIR = "$(HTTP_PARSER_INCDIR)",
+    HTTP_PARSER_LIBDIR = "$(HTTP_PARSER_LIBDIR)",
     SBX_TESTS = "OFF",
     SBX_EMBED = "OFF",
   },

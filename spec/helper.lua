@@ -60,9 +60,12 @@ end
 
 local open = {}
 
+--- The engine of this run, "api" or "cli"; nil: the library's own choice.
+M.ENGINE = os.getenv("SBX_ENGINE")
+
 --- Options for sandbox.docker(): an image that is there, and `extra` on top.
 function M.options(extra)
-  local options = { image = M.BUSYBOX, pull = "never" }
+  local options = { image = M.BUSYBOX, pull = "never", engine = M.ENGINE }
   for key, value in pairs(extra or {}) do
     options[key] = value
   end

@@ -94,6 +94,7 @@ void sbx_check_rc(lua_State *L, int rc);
 void sbx_lop_open(lua_State *L);      /* class of operations, nothing else */
 void sbx_lruntime_open(lua_State *L); /* next, fd, sleep, clocks, random */
 void sbx_lrun_open(lua_State *L);     /* run */
+void sbx_lhttp_open(lua_State *L);    /* http */
 void sbx_ljson_open(lua_State *L);    /* json_encode ... null */
 void sbx_lsession_open(lua_State *L); /* session; with lsession.c only */
 

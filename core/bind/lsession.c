@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bind/lhttp.h"
 #include "proc/exec_runner.h"
 #include "proc/probe_op.h"
 #include "proc/session_op.h"
@@ -31,7 +32,8 @@ static int l_session_gc(lua_State *L) {
   return 0;
 }
 
-/* A field that is {argv, env}; absent is fine when it is optional. */
+/* A field that is {argv, env} or {kind = "http", ...}; absent is fine when it
+ * is optional. */
 static void read_request(lua_State *L, const char *name, bool required,
                          struct sbx_request **out) {
   if (lua_getfield(L, 1, name) == LUA_TNIL && !required) {
@@ -40,8 +42,12 @@ static void read_request(lua_State *L, const char *name, bool required,
   }
   if (lua_type(L, -1) != LUA_TTABLE)
     sbx_field_error(L, name, "must be a request: {argv = {...}}");
-  sbx_check_rc(L, sbx_request_new(out));
-  sbx_fields_request(L, lua_gettop(L), *out);
+  if (sbx_is_http_request(L, lua_gettop(L))) {
+    sbx_fields_http_request(L, lua_gettop(L), out);
+  } else {
+    sbx_check_rc(L, sbx_request_new(out));
+    sbx_fields_request(L, lua_gettop(L), *out);
+  }
   lua_pop(L, 1);
 }
 
@@ -75,8 +81,8 @@ static void read_options(lua_State *L, struct sbx_session_options *o) {
 /* core.session{attach, exec, root_exec, agent, remove, workdir, ttl_ms,
  *   idle_timeout_ms, max_processes, max_output_bytes} -> session
  *
- * attach, exec, root_exec, agent and remove are requests {argv, env}; nothing
- * is started yet. */
+ * attach, exec, root_exec, agent and remove are requests, {argv, env} or those
+ * of lhttp.h; nothing is started yet. */
 static int l_core_session(lua_State *L) {
   static const char *const known[] = {"attach",
                                       "exec",
@@ -193,8 +199,28 @@ static int l_session_touch(lua_State *L) {
   return 0;
 }
 
+static void push_note(lua_State *L, int note, int status) {
+  switch (note) {
+  case SBX_NOTE_PAUSED:
+    lua_pushliteral(L, "the container is paused");
+    break;
+  case SBX_NOTE_OOM:
+    lua_pushliteral(L, "the container ran out of memory");
+    break;
+  case SBX_NOTE_DIED:
+    lua_pushfstring(L, "the container ended with status %d", status);
+    break;
+  case SBX_NOTE_REMOVED:
+    lua_pushliteral(L, "the container was removed");
+    break;
+  default:
+    lua_pushnil(L);
+  }
+}
+
 /* session:state() -> "new" | "opening" | "open" | "closing" | "closed",
- *   nil | "destroy" | "ttl" | "idle" | "lost" | "failed" */
+ *   nil | "destroy" | "ttl" | "idle" | "lost" | "failed",
+ *   nil | what the engine said of the container, for people */
 static int l_session_state(lua_State *L) {
   static const char *const states[] = {
       [SBX_SESSION_NEW] = "new",       [SBX_SESSION_OPENING] = "opening",
@@ -211,7 +237,8 @@ static int l_session_state(lua_State *L) {
 
   lua_pushstring(L, states[state]);
   lua_pushstring(L, reasons[atomic_load(&s->reason)]); /* NULL pushes nil */
-  return 2;
+  push_note(L, atomic_load(&s->note), atomic_load(&s->note_status));
+  return 3;
 }
 
 static void push_ready(lua_State *L, struct sbx_op *base) {

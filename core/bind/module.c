@@ -22,6 +22,7 @@ int luaopen_anvia_sandbox_core(lua_State *L) {
   sbx_lruntime_open(L);
   sbx_lop_open(L);
   sbx_lrun_open(L);
+  sbx_lhttp_open(L);
   sbx_ljson_open(L);
 #ifdef SBX_HAVE_LSESSION
   sbx_lsession_open(L);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# Finds Lua 5.4, libuv and cJSON and offers them as sbx::lua, sbx::uv and
-# sbx::cjson. A caller such as LuaRocks may name the places instead:
-# LUA_INCDIR, LIBUV_INCDIR, LIBUV_LIBDIR, CJSON_INCDIR, CJSON_LIBDIR.
+# Finds Lua 5.4, libuv, cJSON and http-parser and offers them as sbx::lua,
+# sbx::uv, sbx::cjson and sbx::http_parser. A caller such as LuaRocks may name
+# the places instead: LUA_INCDIR, LIBUV_INCDIR, LIBUV_LIBDIR, CJSON_INCDIR,
+# CJSON_LIBDIR, HTTP_PARSER_INCDIR, HTTP_PARSER_LIBDIR.
 
 find_package(PkgConfig QUIET)
 find_package(Threads REQUIRED)
@@ -33,9 +34,10 @@ endfunction()
 
 sbx_find(uv LIBUV uv.h "uv" libuv)
 sbx_find(cjson CJSON cjson/cJSON.h "cjson" libcjson)
+sbx_find(http_parser HTTP_PARSER http_parser.h "http_parser" libhttp_parser)
 sbx_find(lua LUA lua.h "lua5.4;lua-5.4;lua54;lua" lua5.4 lua-5.4 lua54 lua)
 
-foreach(dep LIBUV CJSON)
+foreach(dep LIBUV CJSON HTTP_PARSER)
   if(NOT SBX_${dep}_LIBRARY)
     message(FATAL_ERROR "the library of ${dep} was not found")
   endif()

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "io/child.h"
 #include "io/exit_watch.h"
 #include "io/spawn.h"
 #include "io/stream.h"
@@ -364,9 +365,9 @@ static int open_handles(struct child *c, const struct sbx_spawned *child) {
   return rc;
 }
 
-int sbx_stream_open(struct sbx_runtime *rt, const struct sbx_request *request,
-                    const struct sbx_stream_events *events, void *arg,
-                    struct sbx_stream **out, struct sbx_err *err) {
+int sbx_child_open(struct sbx_runtime *rt, const struct sbx_request *request,
+                   const struct sbx_stream_events *events, void *arg,
+                   struct sbx_stream **out, struct sbx_err *err) {
   struct child *c = calloc(1, sizeof(*c));
   if (!c)
     return sbx_fail(err, -ENOMEM, "start '%s'", request->argv[0]);

@@ -35,6 +35,8 @@ void sbx_request_unref(const struct sbx_request *request) {
   struct sbx_request *r = mutable(request);
   if (!r || atomic_fetch_sub(&r->refs, 1) != 1)
     return;
+  if (r->kind != NULL)
+    r->kind->free(r->plan);
   free_strings(r->argv);
   for (size_t i = 0; i < r->env_count; i++)
     free(r->env_values[i]); /* NULL where it unsets */

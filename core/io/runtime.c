@@ -27,6 +27,7 @@ struct sbx_runtime {
   bool stopping;
   enum sbx_stop step;
   bool finished;
+  void *slots[SBX_SLOTS];
   uint8_t scratch[SBX_SCRATCH_SIZE];
 };
 
@@ -113,6 +114,14 @@ uv_loop_t *sbx_runtime_loop(struct sbx_runtime *rt) {
 
 void *sbx_runtime_scratch(struct sbx_runtime *rt) {
   return rt->scratch;
+}
+
+bool sbx_runtime_stopping(const struct sbx_runtime *rt) {
+  return rt->stopping;
+}
+
+void **sbx_runtime_slot(struct sbx_runtime *rt, enum sbx_slot which) {
+  return &rt->slots[which];
 }
 
 int sbx_runtime_enter(struct sbx_runtime *rt, struct sbx_tenant *tenant) {

@@ -48,6 +48,16 @@ bool sbx_runtime_stale(const struct sbx_runtime *rt);
 #define SBX_SCRATCH_SIZE ((size_t)64 * 1024)
 void *sbx_runtime_scratch(struct sbx_runtime *rt);
 
+/* I/O thread. Pointers for the layer above, NULL at the start of the thread;
+ * whoever sets one lets go of it, as a tenant, before the thread ends. */
+enum sbx_slot {
+  SBX_SLOT_POOL,     /* core/http: idle connections */
+  SBX_SLOT_WATCHDOG, /* core/http: the watchdog process */
+  SBX_SLOT_EVENTS,   /* core/http: what the engines report */
+  SBX_SLOTS
+};
+void **sbx_runtime_slot(struct sbx_runtime *rt, enum sbx_slot which);
+
 /* What has to come to its end before the thread does. All on the I/O thread.
  * stop() is called once for each step, in this order, until it has left. */
 enum sbx_stop {
@@ -66,5 +76,6 @@ struct sbx_tenant {
 /* 0, or SBX_ECANCELLED when the thread is stopping. */
 int sbx_runtime_enter(struct sbx_runtime *rt, struct sbx_tenant *tenant);
 void sbx_runtime_leave(struct sbx_runtime *rt, struct sbx_tenant *tenant);
+bool sbx_runtime_stopping(const struct sbx_runtime *rt);
 
 #endif

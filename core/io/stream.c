@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "io/stream.h"
 
+#include "io/child.h"
+
+int sbx_stream_open(struct sbx_runtime *rt, const struct sbx_request *request,
+                    const struct sbx_stream_events *events, void *arg,
+                    struct sbx_stream **out, struct sbx_err *err) {
+  if (request->kind != NULL)
+    return request->kind->open(rt, request, events, arg, out, err);
+  return sbx_child_open(rt, request, events, arg, out, err);
+}
+
 int sbx_stream_write(struct sbx_stream *s, const void *data, size_t len) {
   return s->ops->write(s, data, len);
 }

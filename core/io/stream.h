@@ -2,9 +2,8 @@
 /* stream.h - a duplex stream into the engine: bytes in, two streams of bytes
  * out, and an end. All functions and callbacks: I/O thread only.
  *
- * Today the one implementation is a child process (child.c): the engine's
- * command line client. An engine connection can stand behind the same table.
- */
+ * Two kinds stand behind the same table: a child process, the engine's command
+ * line client (child.c), and a connection to the engine itself (core/http). */
 #ifndef SBX_IO_STREAM_H
 #define SBX_IO_STREAM_H
 
@@ -27,7 +26,20 @@ struct sbx_stream_end {
   int signal; /* 0, or the signal that ended the client */
 };
 
+/* What the engine reports about the container behind a stream. */
+enum sbx_note {
+  SBX_NOTE_NONE, /* it runs (again) */
+  SBX_NOTE_PAUSED,
+  SBX_NOTE_OOM, /* it ran out of memory; something in it was killed */
+  SBX_NOTE_DIED,
+  SBX_NOTE_REMOVED,
+  SBX_NOTE_UNKNOWN
+};
+
 struct sbx_stream_events {
+  /* Something has happened to the container; status is its exit status, or -1.
+   * Only streams that can learn of it tell; may be NULL. */
+  void (*on_note)(void *arg, enum sbx_note note, int status);
   void (*on_data)(void *arg, enum sbx_fd fd, const uint8_t *data, size_t len);
   void (*on_eof)(void *arg, enum sbx_fd fd); /* may be NULL */
   /* All that was written has left (or never can: then the next write is an
@@ -57,6 +69,17 @@ struct sbx_stream {
   void *arg;
 };
 
+struct sbx_request;
+
+/* A kind of request that this layer does not know. */
+struct sbx_request_kind {
+  /* As sbx_stream_open(). */
+  int (*open)(struct sbx_runtime *rt, const struct sbx_request *request,
+              const struct sbx_stream_events *events, void *arg,
+              struct sbx_stream **out, struct sbx_err *err);
+  void (*free)(void *plan);
+};
+
 /* What opens a stream. Made from an engine request; immutable once opened and
  * shared (request.h): any number of streams can be opened from one. */
 struct sbx_request {
@@ -76,6 +99,11 @@ struct sbx_request {
   char **environment;
   char *search_path;
   size_t argc;
+
+  /* NULL: a child process, all of the above. Otherwise nothing of it. */
+  const struct sbx_request_kind *kind;
+  void *plan; /* of that kind, and owned */
+
   atomic_int refs;
 };
 

@@ -33,6 +33,8 @@ int sbx_session_new(struct sbx_session **out, struct sbx_mailbox *mb,
   atomic_init(&s->refs, 1);
   atomic_init(&s->state, SBX_SESSION_NEW);
   atomic_init(&s->reason, SBX_CLOSE_NONE);
+  atomic_init(&s->note, SBX_NOTE_NONE);
+  atomic_init(&s->note_status, -1);
   s->runtime = sbx_mailbox_runtime(mb);
   s->options = *options;
   memset(options, 0, sizeof(*options));

@@ -51,6 +51,8 @@ struct sbx_session {
   atomic_int refs;
   atomic_int state;  /* enum sbx_session_state; written by the I/O thread */
   atomic_int reason; /* enum sbx_close_reason; written before the state */
+  atomic_int note;   /* enum sbx_note: what the engine last said of it */
+  atomic_int note_status;
   struct sbx_runtime *runtime;
   struct sbx_session_options options;
 

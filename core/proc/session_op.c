@@ -49,7 +49,27 @@ static void lease_on_end(void *arg, const struct sbx_stream_end *end) {
   sbx_session_unref(s); /* the lease's */
 }
 
+/* The first word counts: a container that ran out of memory then dies, and is
+ * removed then. */
+static void lease_on_note(void *arg, enum sbx_note note, int status) {
+  struct sbx_session *s = arg;
+  int state = atomic_load(&s->state);
+  int before = atomic_load(&s->note);
+
+  if (state == SBX_SESSION_CLOSING || state == SBX_SESSION_CLOSED)
+    return;
+  if (before != SBX_NOTE_OOM || note == SBX_NOTE_PAUSED) {
+    atomic_store(&s->note_status, status);
+    atomic_store(&s->note, (int)note);
+  }
+  /* one that is still being opened has more to say when its stream ends */
+  if (state == SBX_SESSION_OPEN &&
+      (note == SBX_NOTE_DIED || note == SBX_NOTE_REMOVED))
+    sbx_session_end(s, SBX_CLOSE_LOST);
+}
+
 static const struct sbx_stream_events lease_events = {
+    .on_note = lease_on_note,
     .on_data = lease_on_data,
     .on_end = lease_on_end,
 };

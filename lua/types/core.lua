@@ -63,6 +63,29 @@ function core.sleep(ms) end
 ---@return anvia.sandbox.core.Failure? err
 function core.run(options) end
 
+---@class anvia.sandbox.core.HttpOptions
+---@field endpoint string "unix:///path" or "tcp://host:port"
+---@field method string in upper case
+---@field path string with the query, encoded
+---@field headers table<string, string>?
+---@field content_type string? of the body [application/json]
+---@field body string?
+---@field timeout_ms integer? of the whole request [none]
+---@field max_body_bytes integer? a longer answer is an error [16 MiB]
+---@field lines boolean? a good answer (2xx) is not kept: Op:read() gives its lines
+
+---@class anvia.sandbox.core.HttpResult
+---@field status integer
+---@field headers table<string, string> names in lower case
+---@field body string
+
+--- One request to an engine's socket. Result: HttpResult, whatever the status. No answer is
+--- the error docker_unavailable, one that is not HTTP or too long is protocol.
+---@param options anvia.sandbox.core.HttpOptions
+---@return anvia.sandbox.core.Op? op
+---@return anvia.sandbox.core.Failure? err
+function core.http(options) end
+
 --- Monotonic.
 ---@return integer
 function core.now_ms() end
@@ -126,12 +149,26 @@ function Op:cancel() end
 ---@field env table<string, string|false>?
 ---@field kind string? not looked at
 
+--- The same over an engine's socket: creates something and attaches to it.
+---@class anvia.sandbox.core.HttpRequest
+---@field kind "http"
+---@field flow "run"|"exec"|"remove"
+---@field endpoint string
+---@field prefix string? before all paths, "/v1.41"
+---@field path string of the first request, with its query
+---@field body string? of the create request
+---@field label string? run: "name=value", of this container alone
+
+---@alias anvia.sandbox.core.StreamRequest
+---| anvia.sandbox.core.Request
+---| anvia.sandbox.core.HttpRequest
+
 ---@class anvia.sandbox.core.SessionOptions
----@field attach anvia.sandbox.core.Request creates the container; its stdin is the lease
----@field exec anvia.sandbox.core.Request runs the script as the session's user
----@field root_exec anvia.sandbox.core.Request? the same as uid 0
----@field agent anvia.sandbox.core.Request? runs the control script as uid 0
----@field remove anvia.sandbox.core.Request? for a container that outlives its lease
+---@field attach anvia.sandbox.core.StreamRequest creates the container; its stdin is the lease
+---@field exec anvia.sandbox.core.StreamRequest runs the script as the session's user
+---@field root_exec anvia.sandbox.core.StreamRequest? the same as uid 0
+---@field agent anvia.sandbox.core.StreamRequest? runs the control script as uid 0
+---@field remove anvia.sandbox.core.StreamRequest? for a container that outlives its lease
 ---@field workdir string
 ---@field ttl_ms integer? [none]
 ---@field idle_timeout_ms integer? [none]
@@ -165,6 +202,7 @@ function Session:touch() end
 
 ---@return "new"|"opening"|"open"|"closing"|"closed" state
 ---@return nil|"destroy"|"ttl"|"idle"|"lost"|"failed" reason
+---@return string? note what the engine has reported of the container, for people
 function Session:state() end
 
 ---@class anvia.sandbox.core.ExecOptions

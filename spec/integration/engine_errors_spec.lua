@@ -119,7 +119,7 @@ describe("an engine whose client lies", function()
   end
 
   it("cannot make a killed client look like success", function()
-    local session = helper.session()
+    local session = helper.session({ engine = "cli" })
     local client = "docker exec -i anvia-sandbox-" .. session.id -- of this command alone
     for i, signal in ipairs({ "TERM", "INT", "KILL" }) do
       local seconds = tostring(800 + i)

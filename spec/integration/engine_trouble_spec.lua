@@ -74,6 +74,7 @@ describe("an engine in trouble", function()
       image = helper.BUSYBOX,
       pull = "never",
       host = engine.host,
+      engine = helper.ENGINE,
       limits = { timeout_ms = timeout_ms or 30000 },
     }):create_session({}))
   end
@@ -148,7 +149,7 @@ describe("an engine in trouble", function()
     assert.is_true(core.now_ms() - began < 10000)
 
     local created, create_error = sandbox.docker({
-      image = helper.BUSYBOX, pull = "never", host = engine.host,
+      image = helper.BUSYBOX, pull = "never", host = engine.host, engine = helper.ENGINE,
     }):create_session({})
     assert.is_nil(created)
     assert.are.equal("docker_unavailable", create_error.code)
@@ -163,5 +164,60 @@ describe("an engine in trouble", function()
     helper.eventually(function()
       return left() == ""
     end, 20000)
+  end)
+
+  -- What can be under way when the engine dies; each ends, in whatever way.
+  local moments = {
+    exec = function(s)
+      return s:exec({ command = "sleep", args = { "0.2" } })
+    end,
+    start = function(s)
+      return s:start_process({ command = "sleep", args = { "600" } })
+    end,
+    create = function(_, sb)
+      return sb:create_session({})
+    end,
+    destroy = function(s)
+      return s:destroy()
+    end,
+  }
+  local CODES = { docker_unavailable = true, docker_command = true, session_destroyed = true,
+    timeout = true, protocol = true }
+
+  it("that dies in the middle of anything gives a clear error in time, 20 times", function()
+    math.randomseed(4)
+    local sb = sandbox.docker({
+      image = helper.BUSYBOX, pull = "never", host = engine.host, engine = helper.ENGINE,
+      limits = { timeout_ms = 8000 },
+    })
+    for _ = 1, 5 do
+      for name, moment in pairs(moments) do
+        local s = session(8000)
+        local task = sandbox.spawn(function()
+          local value, err = moment(s, sb)
+          return value, err, core.now_ms()
+        end)
+        sandbox.sleep(math.random(0, 250))
+        local killed = core.now_ms()
+        engine.signal("KILL")
+        local value, err, at = task:join()
+        assert.is_true(value ~= nil or CODES[err.code] == true, name .. ": " .. tostring(err))
+        assert.is_true(at - killed < 20000, name .. " took " .. at - killed)
+        engine.restart()
+        for _, one in ipairs({ s, name == "create" and value or nil }) do
+          local gone, complaint
+          pcall(helper.eventually, function()
+            gone, complaint = one:destroy()
+            return gone == true
+          end, 20000)
+          assert.is_true(gone, name .. ": " .. tostring(complaint))
+        end
+        assert(sb:prune())
+        pcall(helper.eventually, function()
+          return left() == ""
+        end, 20000)
+        assert.equal("", left(), name .. ": " .. tostring(err))
+      end
+    end
   end)
 end)

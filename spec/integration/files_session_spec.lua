@@ -74,7 +74,9 @@ helper.describe("files of a session", { helper.DEBIAN }, function()
     local file = assert(io.open(name, "w"))
     file:write([[
       local sandbox = require("anvia.sandbox")
-      local session = assert(sandbox.docker({ image = arg[1], pull = "never" }):create_session())
+      local session = assert(sandbox.docker({
+        image = arg[1], pull = "never", engine = os.getenv("SBX_ENGINE"),
+      }):create_session())
       assert(session:write_file("a/b", "x"))
       print(session:stat("a").mode, session:stat("a/b").mode)
       assert(session:destroy())

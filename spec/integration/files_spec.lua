@@ -28,11 +28,12 @@ local function world_of(case)
   local before, written
 
   setup(function()
-    assert(sandbox.docker():list()) -- the first child opens a descriptor that stays
+    assert(sandbox.docker({ engine = helper.ENGINE }):list()) -- the first child opens a descriptor that stays
     before = outside.baseline()
     world.session = assert(sandbox.docker({
       image = case.image,
       pull = "never",
+      engine = helper.ENGINE,
       user = case.user,
       security = { readonly_rootfs = case.readonly },
       hooks = {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# base <- wire <- proc and io <- proc <- bind: nothing includes upwards, and
-# only bind knows Lua.
+# base <- wire <- {http, proc}, io <- {http, proc} <- bind: nothing includes
+# upwards or aside, and only bind knows Lua.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 cd "$SBX_ROOT"
@@ -14,9 +14,10 @@ not_in() {
 }
 
 found=$(
-  not_in base 'wire/|io/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
-  not_in wire 'io/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
-  not_in io 'proc/|bind/|lua|lauxlib|cjson'
-  not_in proc 'bind/|lua|lauxlib|cjson'
+  not_in base 'wire/|io/|http/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
+  not_in wire 'io/|http/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
+  not_in io 'http/|proc/|bind/|lua|lauxlib|cjson'
+  not_in http 'proc/|bind/|lua|lauxlib'
+  not_in proc 'http/|bind/|lua|lauxlib|cjson'
 )
 [[ -z $found ]] || die "includes that go the wrong way:"$'\n'"$found"

@@ -13,6 +13,7 @@ lua5.4        lua5.4
 lua5.4.pc     liblua5.4-dev
 libuv.pc      libuv1-dev
 libcjson.pc   libcjson-dev
+http_parser.h libhttp-parser-dev
 '
 PACKAGES_IMAGES='
 debootstrap   debootstrap
@@ -41,6 +42,7 @@ clang-format  clang-format
 
 package_is_there() {
   case $1 in
+  *.h) [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]] ;;
   *.pc) has pkg-config && pkg-config --exists "${1%.pc}" ;;
   *.lua) has lua5.4 && lua5.4 -e "require('${1%.lua}')" 2>/dev/null ;;
   libclang_rt) clang_has_runtime ;;

@@ -32,7 +32,6 @@ describe("options of a sandbox", function()
     { { workspace = { mode = "persistent" } }, "'workspace.id' is required" },
     { { workspace = { mode = "ephemeral", id = "x" } }, "only a persistent workspace" },
     { { workspace = { mode = "persistent", id = "A/B" } }, "'workspace.id'" },
-    { { engine = "api" }, "'engine': \"api\" is not part of this version" },
     { { runner = "supervisor" }, "'runner': \"supervisor\" is not part of this version" },
     { { pull = "sometimes" }, "'pull' must be one of" },
     { { labels = { ["anvia.sandbox"] = "x" } }, "are taken" },

@@ -102,7 +102,7 @@ local function start(sandbox, engine, plan, session_hooks)
   hello, failure = task.await(cs:open(sandbox.limits.timeout_ms))
   if not hello then
     local err = explain(engine, plan, failure, sandbox.limits.timeout_ms)
-    life:abandon()
+    life:abandon(err)
     return nil, err
   end
   return life, hello
@@ -176,7 +176,7 @@ function M.session(sandbox, engine, opts)
   })
   ok, err = furnish(session, opts, hello)
   if not ok then
-    life:abandon()
+    life:abandon(err)
     return nil, err
   end
   life:open(session, {

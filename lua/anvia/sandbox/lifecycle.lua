@@ -8,6 +8,7 @@
 local container = require("anvia.sandbox.container")
 local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
+local failure = require("anvia.sandbox.engine.failure")
 local sweep = require("anvia.sandbox.sweep")
 local task = require("anvia.sandbox.task")
 
@@ -169,12 +170,12 @@ function Life:forget()
   end
 end
 
---- The way back of a failed create. What cannot be removed now is removed in the
---- background, for a while. Behind an engine that is gone nothing new can appear, and
---- what was there has lost its lease.
-function Life:abandon()
+--- The way back of a create that failed with `why`. What cannot be removed now is
+--- removed in the background, for a while: also from an engine that died meanwhile, which
+--- can come back with what it had begun. One that could not be reached has begun nothing.
+function Life:abandon(why)
   local ok, err = self:destroy(ROLLBACK_MS)
-  if ok or err.code == "docker_unavailable" then
+  if ok or (err.code == "docker_unavailable" and failure.unheard(why.message)) then
     living[self] = nil
     return
   end
@@ -225,11 +226,35 @@ local GONE = { no_container = true, not_running = true }
 -- Else it may be about to: a command's client can see the end before the lease does.
 local SETTLE_MS = 300
 
+-- An error, and what the engine has reported about the container meanwhile.
+function Life:_with_note(err)
+  local _, _, note = self.core:state()
+  if note and not err.message:find(note, 1, true) then
+    err.message = err.message .. ": " .. note
+  end
+  return err
+end
+
+-- Failures that can come from the container's state, or are about it.
+local ABOUT_CONTAINER = {
+  docker_command = true,
+  port = true,
+  process = true,
+  protocol = true,
+  session_destroyed = true,
+  timeout = true,
+}
+
 --- The error for the caller of `op`, from what the core says about its failure.
-function Life:explain(op, failure)
-  local result = failure.result
-  if failure.code == "docker_command" and result then
-    local text = failure.message
+function Life:explain(op, lost)
+  local err = self:_explain(op, lost)
+  return ABOUT_CONTAINER[err.code] and self:_with_note(err) or err
+end
+
+function Life:_explain(op, lost)
+  local result = lost.result
+  if lost.code == "docker_command" and result then
+    local text = lost.message
     if result.exit_code == nil then
       text = text .. "; it may still be running"
     end
@@ -243,7 +268,7 @@ function Life:explain(op, failure)
     return err
   end
   local _, reason = self.core:state()
-  if failure.code == "session_destroyed" and reason == "lost" then
+  if lost.code == "session_destroyed" and reason == "lost" then
     local answers, why = self.engine:ping()
     if not answers then
       local err = errors.new(op, "docker_unavailable", "the engine is gone: %s", why)
@@ -251,7 +276,7 @@ function Life:explain(op, failure)
       return err
     end
   end
-  return errors.wrap(op, failure)
+  return errors.wrap(op, lost)
 end
 
 return M

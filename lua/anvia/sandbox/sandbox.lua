@@ -5,6 +5,7 @@ local container = require("anvia.sandbox.container")
 local create = require("anvia.sandbox.create")
 local engines = require("anvia.sandbox.engine")
 local hooks = require("anvia.sandbox.hooks")
+local image = require("anvia.sandbox.image")
 local manifest = require("anvia.sandbox.manifest")
 local options = require("anvia.sandbox.options")
 local ports = require("anvia.sandbox.ports")
@@ -106,7 +107,7 @@ local function sandbox_options(default_image)
     workspace = { workspace, default = { mode = "ephemeral" } },
     network = { options.either(options.one_of({ true, false }), WORD), default = false },
     user = WORD,
-    engine = { one_of_now({ "auto", "cli" }, "api"), default = "auto" },
+    engine = { options.one_of({ "auto", "api", "cli" }), default = "auto" },
     runner = { one_of_now({ "auto", "exec" }, "supervisor"), default = "auto" },
     docker_path = options.string({ min = 1 }),
     host = WORD,
@@ -143,6 +144,12 @@ local SESSION_OPTIONS = options.record({
 
 local PRUNE_OPTIONS = options.record({ dry_run = { options.boolean, default = false } })
 
+local PULL_OPTIONS = options.record({
+  on_progress = options.callback,
+  cancel = options.cancel_token,
+  timeout_ms = { COUNT, default = image.PULL_TIMEOUT_MS },
+})
+
 local methods = {}
 
 --- Creates a session: a container of its own with a workspace in it. With a policy,
@@ -178,17 +185,32 @@ function methods:prune(opts)
   return prune.prune(self._engine, opts.dry_run)
 end
 
+--- Fetches the image now, whatever the option `pull` says. `on_progress` is called
+--- with {image, status, layers, layers_done, bytes, total_bytes}, where the engine is
+--- spoken to directly.
+---@param opts? {on_progress: fun(event: table)?, cancel: anvia.sandbox.CancelToken?, timeout_ms: integer?}
+---@return boolean? pulled
+---@return anvia.sandbox.Error? err
+function methods:pull(opts)
+  opts = options.check("pull", PULL_OPTIONS, opts)
+  return self._engine:pull(self.image, opts.timeout_ms, opts)
+end
+
 local mt = { __name = "anvia.sandbox.Sandbox", __index = methods }
 
 --- The function that makes sandboxes of one preset.
-function M.preset(name, image)
-  local check = sandbox_options(image)
+function M.preset(name, default_image)
+  local check = sandbox_options(default_image)
   return function(opts)
     local checked = options.check("sandbox." .. name, check, opts)
+    local engine, complaint = engines.new(checked)
+    if not engine then
+      error("sandbox." .. name .. ": option 'engine': " .. complaint, 2)
+    end
     return setmetatable({
       image = checked.image,
       _options = checked,
-      _engine = engines.new(checked),
+      _engine = engine,
     }, mt)
   end
 end

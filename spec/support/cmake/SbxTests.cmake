@@ -54,7 +54,7 @@ endfunction()
 function(sbx_link_layers target source)
   target_include_directories(${target} PRIVATE
     "${PROJECT_SOURCE_DIR}/core" "${SBX_SPEC}/core")
-  foreach(layer bind proc io wire base)
+  foreach(layer bind proc http io wire base)
     file(STRINGS "${source}" used REGEX "^#include \"${layer}/")
     if(used AND TARGET sbx_${layer})
       target_link_libraries(${target} PRIVATE sbx_${layer})
@@ -155,6 +155,17 @@ function(sbx_add_specs)
                    "spec/${kind}/${name}_spec.lua")
       if(engine)
         sbx_needs_engine(${kind}.${name})
+      endif()
+      # By default the engine's socket is used; once more by its client. Specs
+      # that run in one of them, or in none, say so.
+      file(STRINGS "${spec}" once REGEX "^-- engine: any")
+      if(engine AND NOT once AND NOT SBX_SANITIZE)
+        sbx_add_test(${kind}.${name}.cli 300 "${SBX_LUA}"
+                     "${SBX_SUPPORT}/busted.lua" --ignore-lua -o plainTerminal
+                     "spec/${kind}/${name}_spec.lua")
+        sbx_needs_engine(${kind}.${name}.cli)
+        set_property(TEST "${SBX_TEST_PREFIX}${kind}.${name}.cli" APPEND PROPERTY
+                     ENVIRONMENT "SBX_ENGINE=cli")
       endif()
     endforeach()
   endforeach()

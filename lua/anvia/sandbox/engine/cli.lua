@@ -54,7 +54,7 @@ function Cli:_time(limit_ms)
   return math.max(1, math.min(limit_ms, self._deadline - core.now_ms()))
 end
 
-function Cli:_run(args, timeout_ms)
+function Cli:_run(args, timeout_ms, token)
   local argv = { self.path }
   for _, arg in ipairs(args) do
     argv[#argv + 1] = arg
@@ -65,14 +65,16 @@ function Cli:_run(args, timeout_ms)
     timeout_ms = self:_time(timeout_ms or REQUEST_TIMEOUT_MS),
     max_output_bytes = MAX_OUTPUT_BYTES,
     keep = "head",
-  }))
+  }), token)
 end
 
 --- One request to the end: the client's result if it succeeded, else nil, err.
-function Cli:_request(op, args, timeout_ms)
-  local result, err = self:_run(args, timeout_ms)
+function Cli:_request(op, args, timeout_ms, token)
+  local result, err = self:_run(args, timeout_ms, token)
   if not result then
     return nil, errors.wrap(op, err)
+  elseif result.cancelled then
+    return nil, errors.new(op, "cancelled", "cancelled")
   elseif result.timed_out then
     err = errors.new(op, "timeout", "the engine did not answer within %d ms", result.duration_ms)
     err.result = result
@@ -278,8 +280,9 @@ function Cli:remove_volume(name)
   return self:_remove({ "volume", "rm", name }, { no_volume = true })
 end
 
-function Cli:pull(image, timeout_ms)
-  local result, err = self:_request("pull", { "pull", "--quiet", image }, timeout_ms)
+function Cli:pull(image, timeout_ms, options)
+  local result, err = self:_request("pull", { "pull", "--quiet", image }, timeout_ms,
+    options and options.cancel)
   if result then
     return true
   end

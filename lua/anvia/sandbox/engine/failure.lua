@@ -48,16 +48,20 @@ local REASONS = {
   { "removing", { "removal of container .* is already in progress" } },
 }
 
--- The client could not reach an engine, in words that an engine never uses.
-local UNREACHABLE = {
+-- No engine has heard of the request.
+local UNHEARD = {
   "cannot connect to the docker daemon",
-  "error during connect",
   "unable to resolve docker endpoint",
   "permission denied while trying to connect",
   "failed to initialize",
   "unable to connect to podman",
   "cannot connect to podman",
+  "^cannot run '",
 }
+
+-- The client lost its engine, maybe after it had heard of the request; in words that an
+-- engine never uses.
+local LOST = { "error during connect" }
 
 local function says(text, patterns)
   for _, pattern in ipairs(patterns) do
@@ -79,9 +83,14 @@ function M.reason(text)
   return nil
 end
 
---- True when the client says that it found no engine.
+--- True when the client says that it found no engine: it has done nothing.
+function M.unheard(text)
+  return says(text:lower(), UNHEARD)
+end
+
+--- True when the client says that it found no engine, or lost it.
 function M.unreachable(text)
-  return says(text:lower(), UNREACHABLE)
+  return M.unheard(text) or says(text:lower(), LOST)
 end
 
 local function strip(line)

@@ -20,14 +20,26 @@
 --   describe_volumes(names)    {name, labels}, the same
 --   remove_container(id)       with its anonymous volumes; true if there is none
 --   remove_volume(name)        true if there is none
---   pull(image, timeout_ms)
+--   pull(image, timeout_ms, options)   see api_pull.lua; the client shows no progress
 
+local api = require("anvia.sandbox.engine.api")
 local cli = require("anvia.sandbox.engine.cli")
+local endpoint = require("anvia.sandbox.engine.endpoint")
 
 local M = {}
 
---- `options` are the sandbox's, checked.
+--- `options` are the sandbox's, checked. Without a word on the engine, its socket is
+--- used directly where that can be, unless a client is named.
 function M.new(options)
+  if options.engine ~= "cli" and not (options.engine ~= "api" and options.docker_path) then
+    local direct, other = endpoint.find(options.host)
+    if direct then
+      return api.new({ host = direct })
+    elseif options.engine == "api" then
+      return nil, string.format("the endpoint %s can only be reached by the docker command",
+        other or "of the current context")
+    end
+  end
   return cli.new({ path = options.docker_path, host = options.host })
 end
 
