@@ -44,10 +44,11 @@ function(sbx_add_test name timeout)
     TIMEOUT ${timeout} ENVIRONMENT "${SBX_TEST_ENV}")
 endfunction()
 
-# Tests that look at the engine run one at a time: they count what is left.
+# Tests that look at the engine run one at a time: they count what is left. The
+# others go on beside them.
 function(sbx_needs_engine name)
   set_tests_properties("${SBX_TEST_PREFIX}${name}" PROPERTIES
-    RUN_SERIAL TRUE LABELS docker)
+    RESOURCE_LOCK engine LABELS docker)
 endfunction()
 
 # Links a C test with the layers whose headers it includes.
@@ -150,22 +151,26 @@ function(sbx_add_specs)
           continue()
         endif()
       endif()
-      sbx_add_test(${kind}.${name} 300 "${SBX_LUA}"
+      # The engine's socket is used under the address sanitizer, its client
+      # without one. Specs that choose for themselves, or do not care, say so.
+      set(suffix "")
+      set(choice "")
+      if(engine AND NOT SBX_SANITIZE)
+        file(STRINGS "${spec}" any REGEX "^-- engine: any")
+        if(NOT any)
+          set(suffix ".cli")
+          set(choice "SBX_ENGINE=cli")
+        endif()
+      endif()
+      sbx_add_test(${kind}.${name}${suffix} 300 "${SBX_LUA}"
                    "${SBX_SUPPORT}/busted.lua" --ignore-lua -o plainTerminal
                    "spec/${kind}/${name}_spec.lua")
       if(engine)
-        sbx_needs_engine(${kind}.${name})
+        sbx_needs_engine(${kind}.${name}${suffix})
       endif()
-      # By default the engine's socket is used; once more by its client. Specs
-      # that run in one of them, or in none, say so.
-      file(STRINGS "${spec}" once REGEX "^-- engine: any")
-      if(engine AND NOT once AND NOT SBX_SANITIZE)
-        sbx_add_test(${kind}.${name}.cli 300 "${SBX_LUA}"
-                     "${SBX_SUPPORT}/busted.lua" --ignore-lua -o plainTerminal
-                     "spec/${kind}/${name}_spec.lua")
-        sbx_needs_engine(${kind}.${name}.cli)
-        set_property(TEST "${SBX_TEST_PREFIX}${kind}.${name}.cli" APPEND PROPERTY
-                     ENVIRONMENT "SBX_ENGINE=cli")
+      if(choice)
+        set_property(TEST "${SBX_TEST_PREFIX}${kind}.${name}${suffix}" APPEND
+                     PROPERTY ENVIRONMENT "${choice}")
       endif()
     endforeach()
   endforeach()
