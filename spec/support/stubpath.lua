@@ -63,23 +63,22 @@ function stubpath.new(shell, names)
   return setmetatable({ root = root, bin = bin, log = log, shell = shell }, { __index = stubpath })
 end
 
---- Runs the scripts, one after the other.
+--- Runs the scripts, each in a directory of its own.
 ---@param scripts string[]
 ---@return {name: string, mark: string}[][] started  for each script
 function stubpath:run(scripts)
   for i, text in ipairs(scripts) do
     write(("%s/scripts/%d"):format(self.root, i), text)
   end
-  local loop = ([[
-cd %s/work || exit
+  write(self.root .. "/one", ([[
+mkdir %s/work/$1 && cd %s/work/$1 || exit
+exec env -i PATH=%s STUB_RUN=$1 timeout -k 1 5 %s ../../scripts/$1 </dev/null >/dev/null 2>&1
+]]):format(self.root, self.root, self.bin, table.concat(self.shell, " ")))
+  write(self.root .. "/all", ([[
 i=0
-while [ $i -lt %d ]; do
-  i=$((i + 1))
-  env -i PATH=%s STUB_RUN=$i timeout -k 1 10 %s ../scripts/$i </dev/null >/dev/null 2>&1
-done
-]]):format(self.root, #scripts, self.bin, table.concat(self.shell, " "))
-  write(self.root .. "/loop", loop)
-  os.execute("sh " .. self.root .. "/loop")
+while [ $i -lt %d ]; do i=$((i + 1)); echo $i; done | xargs -n 1 -P 4 sh %s/one
+]]):format(#scripts, self.root))
+  os.execute("sh " .. self.root .. "/all")
   local out = {}
   for i = 1, #scripts do
     local started = {}

@@ -248,7 +248,7 @@ function reader:run_target(command, argv, at)
 end
 
 local function add_access(self, access)
-  local key = access.kind .. access.path .. "\0" .. access.via
+  local key = access.kind .. access.path .. "\0" .. access.via .. tostring(access.dynamic)
   if self.seen_accesses[key] then
     return
   elseif #self.accesses >= MAX_ACCESSES then

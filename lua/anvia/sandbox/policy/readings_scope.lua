@@ -65,6 +65,7 @@ function scope.new(reader, parsed, spoken, at, opts)
     aliased = false,
     alias_texts = {},
     parsed = parsed,
+    at = reader.inside(at, nil, { external = true }),
   }, scope)
   for name, value in pairs(at.vars) do
     self.vars[name] = value
@@ -111,6 +112,7 @@ function scope:adopt(parsed)
     self.ex.seen = function(word)
       if is_trap(word) then
         self.reader:problem("syntax", "a text with a substitution in a subscript", word)
+        variables.substitutions(self.reader, word, self.reader.inside(self.at, "subscript"))
       end
     end
   end
@@ -179,7 +181,10 @@ function scope:text(text, known, at)
   if parsed then
     local holes = self.ex.holes
     self.ex.holes = holes or not known
-    walk.node(self, parsed.list, at)
+    local fail, dead = walk.node(self, parsed.list, at)
+    if at.effect then
+      at.effect.fail, at.effect.dead = fail, dead
+    end
     self.ex.holes = holes
     self.reader:leave()
   end

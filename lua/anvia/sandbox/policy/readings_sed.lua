@@ -18,15 +18,20 @@ local same = Cmt(Cb("d") * C(1), function(_, pos, delimiter, char)
 end)
 local piece = ((P("\\") * 1) + (1 - same - P("\n"))) ^ 0 * same
 
+--- A delimiter inside [...] does not count in a regular expression.
+local class = P("[") * P("^") ^ -1 * P("]") ^ -1
+  * (P("[:") * R("az") ^ 1 * P(":]") + (1 - S("]\n"))) ^ 0 * P("]")
+local pattern = ((P("\\") * 1) + class + (1 - same - S("\n["))) ^ 0 * same
+
 local number = R("09") ^ 1
-local regex = Cg(P("/"), "d") * piece + P("\\") * Cg(C(1), "d") * piece
+local regex = Cg(P("/"), "d") * pattern + P("\\") * Cg(C(1), "d") * pattern
 local address = number * (P("~") * number) ^ -1 + P("$") + regex * S("IM") ^ 0
 local addresses = (address * (blank * P(",") * blank * (S("+~") * number + address)) ^ -1) ^ -1
   * blank * P("!") ^ 0 * blank
 
 local line = (P("\\") * 1 + (1 - P("\n"))) ^ 0
 local label = (1 - S("\n;")) ^ 0
-local command = P("s") * Cg(C(1 - S("\n\\")), "d") * piece * piece
+local command = P("s") * Cg(C(1 - S("\n\\")), "d") * pattern * piece
     * (S("gpiIMm") + R("09")) ^ 0 * (P("w") * line) ^ -1
   + P("y") * Cg(C(1), "d") * piece * piece
   + S("aic") * line

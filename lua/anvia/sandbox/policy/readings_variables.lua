@@ -15,6 +15,14 @@ local COMMANDS = {
   LESSCLOSE = true, RSYNC_RSH = true, CVS_RSH = true, TAR_OPTIONS = false,
 }
 
+--- Reads the substitutions in a text that is expanded as if it stood in double quotes.
+function variables.substitutions(reader, text, site)
+  if text:find("[$`]") then
+    local mark = "\2END"
+    reader:script((": <<%s\n%s\n%s\n"):format(mark, text, mark), true, site, { params = nil })
+  end
+end
+
 --- Reads what a variable of this name makes some program run.
 ---@param reader table
 ---@param name string
@@ -34,10 +42,7 @@ function variables.run(reader, name, value, at)
     local body = value:match("^%s*%(%)%s*(.*)$")
     reader:script(body and ("f() %s\nf"):format(body) or value, true, site, { params = nil })
   elseif PROMPTS[name] then
-    if value:find("[$`]") then
-      local mark = "\2END"
-      reader:script((": <<%s\n%s\n%s\n"):format(mark, value, mark), true, site, { params = nil })
-    end
+    variables.substitutions(reader, value, site)
   elseif value ~= "" then
     reader:script((value:gsub("^|%-?", "")), true, site, { params = {} })
   end

@@ -55,7 +55,7 @@ local function sequence(text)
     return nil
   end
   local from, to = tonumber(first:match("^[+-]?%d+$")), tonumber(last:match("^[+-]?%d+$"))
-  local chars = not from and #first == 1 and #last == 1
+  local chars = first:find("^%a$") ~= nil and last:find("^%a$") ~= nil
   if chars then
     from, to = first:byte(), last:byte()
   end
