@@ -197,17 +197,29 @@ static void on_drain(void *arg) {
   leave(job);
 }
 
-/* The wrapper died with its program: KILL to its own group, or out of memory.
- * The engine answers 137 for a container that was removed, too: only if it
- * still answers is this the command's end. */
+static void on_rest_killed(void *arg, const struct sbx_err *err) {
+  struct sbx_exec_job *job = arg;
+
+  enter(job);
+  if (!job->ended && err == NULL)
+    finish(job, 128 + SIGKILL);
+  else if (!job->ended)
+    lose(job, err->code, err->message, NULL);
+  leave(job);
+}
+
+/* The wrapper was killed: with its program, by a KILL to the whole group or for
+ * lack of memory, or alone, and then the program would go on unseen. The engine
+ * answers 137 for a container that was removed, too: only if it still answers
+ * is this the command's end. */
 static void on_alive(void *arg, int rc) {
   struct sbx_exec_job *job = arg;
 
   enter(job);
-  if (!job->ended && rc == 0)
-    finish(job, 128 + SIGKILL);
-  else if (!job->ended)
+  if (!job->ended && rc < 0)
     lose(job, SBX_EDESTROYED, "the container is gone", NULL);
+  else if (!job->ended && sbx_hunt_kill(&job->base, 0, on_rest_killed, job) < 0)
+    lose(job, SBX_EINTERNAL, "out of memory", NULL);
   leave(job);
 }
 
