@@ -55,19 +55,37 @@ static void word(struct reader *r, const char *want) {
   sbx_buf_fini(&b);
 }
 
-/* One of those that shells keep for themselves. */
-static bool is_own(const char *name) {
-  return strcmp(name, "UID") == 0 || strcmp(name, "_") == 0;
+/* Reads those assignments, in their order, that come next; marks them. */
+static void assignments(struct reader *r, const struct sbx_command *cmd,
+                        bool *taken) {
+  for (size_t i = 0; i < cmd->envc; i++) {
+    struct reader ahead = *r;
+    if (taken[i] || !skip(&ahead, " ") || !skip(&ahead, cmd->env[i].name) ||
+        !skip(&ahead, "="))
+      continue;
+    *r = ahead;
+    word(r, cmd->env[i].value);
+    taken[i] = true;
+  }
 }
 
-static void assignments(struct reader *r, const struct sbx_command *cmd,
-                        bool own) {
-  for (size_t i = 0; i < cmd->envc; i++) {
-    if (is_own(cmd->env[i].name) != own)
-      continue;
-    require(skip(r, " ") && skip(r, cmd->env[i].name) && skip(r, "="));
-    word(r, cmd->env[i].value);
+/* Every variable is in one of two places: exported by the shell or, if shells
+ * keep it for themselves, set by env(1). */
+static void read_env(struct reader *r, const struct sbx_command *cmd) {
+  bool taken[STRINGS] = {false};
+  bool plain = skip(r, "command export");
+  require(plain || skip(r, ":"));
+  assignments(r, cmd, taken);
+  for (size_t i = 0; i < cmd->envc; i++)
+    require(!taken[i] || (strcmp(cmd->env[i].name, "UID") != 0 &&
+                          strcmp(cmd->env[i].name, "_") != 0));
+  require(skip(r, plain ? " 2>&-; }" : "; }"));
+  if (skip(r, "; anvia_by=env; anvia_exec() { exec \"$anvia_by\"")) {
+    assignments(r, cmd, taken);
+    require(skip(r, " \"$@\"; }"));
   }
+  for (size_t i = 0; i < cmd->envc; i++)
+    require(taken[i]);
 }
 
 static void read_back(const struct sbx_buf *b, const struct sbx_command *cmd) {
@@ -83,17 +101,7 @@ static void read_back(const struct sbx_buf *b, const struct sbx_command *cmd) {
   require(skip(&r, " anvia_rs="));
   word(&r, "\x1e");
   require(skip(&r, "; anvia_env() { "));
-  bool own = false, plain = false;
-  for (size_t i = 0; i < cmd->envc; i++)
-    *(is_own(cmd->env[i].name) ? &own : &plain) = true;
-  require(skip(&r, plain ? "command export" : ":"));
-  assignments(&r, cmd, false);
-  require(skip(&r, plain ? " 2>&-; }" : "; }"));
-  if (own) {
-    require(skip(&r, "; anvia_by=env; anvia_exec() { exec \"$anvia_by\""));
-    assignments(&r, cmd, true);
-    require(skip(&r, " \"$@\"; }"));
-  }
+  read_env(&r, cmd);
   require(skip(&r, "; set --"));
   for (size_t i = 0; i < cmd->argc; i++) {
     require(skip(&r, " "));
