@@ -83,6 +83,11 @@
 ---@field hook string
 ---@field error any
 
+---@class anvia.sandbox.PullOptions
+---@field on_progress (fun(event: table))?
+---@field cancel anvia.sandbox.CancelToken?
+---@field timeout_ms integer?                [600000]
+
 ---@class anvia.sandbox.SessionOptions
 ---@field id string?                         [random] 1 to 64 of A-Z a-z 0-9 _ . -
 ---@field ports integer[]?                   to publish on 127.0.0.1

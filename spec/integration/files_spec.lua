@@ -28,7 +28,8 @@ local function world_of(case)
   local before, written
 
   setup(function()
-    assert(sandbox.docker({ engine = helper.ENGINE }):list()) -- the first child opens a descriptor that stays
+    -- the first child opens a descriptor that stays
+    assert(sandbox.docker({ engine = helper.ENGINE }):list())
     before = outside.baseline()
     world.session = assert(sandbox.docker({
       image = case.image,

@@ -10,7 +10,9 @@ MAX_FILE=600
 MAX_FUNCTION=100
 
 long_files() {
-  sources c h lua sh cmake txt | xargs -r awk -v max="$MAX_FILE" '
+  # of .txt only what CMake reads: the others are tables of cases
+  { sources c h lua sh cmake && sources txt | grep '/CMakeLists\.txt$'; } |
+    xargs -r awk -v max="$MAX_FILE" '
     FNR == max + 1 { print FILENAME ": more than " max " lines" }'
 }
 

@@ -188,7 +188,7 @@ end
 --- Fetches the image now, whatever the option `pull` says. `on_progress` is called
 --- with {image, status, layers, layers_done, bytes, total_bytes}, where the engine is
 --- spoken to directly.
----@param opts? {on_progress: fun(event: table)?, cancel: anvia.sandbox.CancelToken?, timeout_ms: integer?}
+---@param opts? anvia.sandbox.PullOptions
 ---@return boolean? pulled
 ---@return anvia.sandbox.Error? err
 function methods:pull(opts)

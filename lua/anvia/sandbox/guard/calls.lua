@@ -103,14 +103,14 @@ end
 
 local function on_process(tool)
   return function(_, method, args)
-    local calls = { { tool = method, method = method, id = args[1] } }
+    local list = { { tool = method, method = method, id = args[1] } }
     if method == "signal_process" then
-      calls[1].signal = args[2]
+      list[1].signal = args[2]
     end
     if tool ~= method then
-      calls[2] = { tool = tool, method = method, id = args[1] }
+      list[2] = { tool = tool, method = method, id = args[1] }
     end
-    return calls
+    return list
   end
 end
 
