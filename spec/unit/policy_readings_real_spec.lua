@@ -3,7 +3,7 @@
 --
 -- Scripts run with dash, the shell of busybox, and bash, each in a directory of stub programs that
 -- only note that they were started. Random scripts come from the generator; the list of evasions
--- (spec/support/evasions.txt) holds every trick to hide a command that we know of.
+-- (spec/support/evasions.list) holds every trick to hide a command that we know of.
 
 local readings = require("anvia.sandbox.policy.readings")
 local shellgen = require("spec.support.shellgen")
@@ -81,7 +81,7 @@ local function compare(shell, scripts, started)
 end
 
 local function evasions()
-  local file = assert(io.open("spec/support/evasions.txt", "rb"))
+  local file = assert(io.open("spec/support/evasions.list", "rb"))
   local text = file:read("*a") .. "\n---\n"
   file:close()
   local list = {}

@@ -181,7 +181,12 @@ function shells.open(reader, name, argv, at, command)
     opts.zero = rest[2] or name
     opts.params = slice(rest, 3)
     local site = reader.inside(at, name .. " -c", { external = false })
-    return reader:script_word(script, site, opts)
+    reader:script_word(script, site, opts)
+    if found.stdin then
+      -- Some go on with the standard input.
+      from_stdin(reader, name, at, { dialects = opts.dialects, params = opts.params, zero = name })
+    end
+    return
   end
   if found.stdin or rest[1] == nil then
     opts.zero, opts.params = name, rest

@@ -113,12 +113,28 @@ local function site_changes(reader, spec, found, at)
   return changes
 end
 
---- True when an option says that nothing is run.
-local function runs_nothing(spec, found)
+--- True when an option of `set` is given.
+local function given(set, found)
   for _, option in ipairs(found.values) do
-    if spec.none and spec.none[option.name] then
+    if set and set[option.name] then
       return true
     end
+  end
+  return false
+end
+
+--- True when an option says that nothing is run.
+local function runs_nothing(spec, found)
+  if given(spec.none, found) then
+    return true
+  elseif given(spec.pids, found) then
+    -- `taskset -p 3 1234`. But some versions run what stands behind the numbers.
+    for _, word in ipairs(found.rest) do
+      if type(word) ~= "string" or not word:find("^[%x,x-]+$") then
+        return false
+      end
+    end
+    return true
   end
   return false
 end

@@ -27,6 +27,7 @@
 ---@field chdir table<string, true>?   options whose value is the directory it starts in
 ---@field elsewhere boolean?   where it starts cannot be told
 ---@field none table<string, true>?    with this option nothing is run
+---@field pids table<string, true>?    with this option the operands are processes, not programs
 ---@field stops table<string, true>?   options after which no more are read
 ---@field default string[]?    what runs when nothing is named
 ---@field reads boolean?       more words come from somewhere else: they are appended
@@ -71,17 +72,17 @@ wrappers.table = {
       output = true },
   },
   ionice = {
-    flags = "t", values = "cnpPu", none = set("p", "P", "u", "pid", "pgid", "uid"),
+    flags = "t", values = "cnpPu", pids = set("p", "P", "u", "pid", "pgid", "uid"),
     long = { class = true, classdata = true, pid = true, pgid = true, uid = true, ignore = false },
   },
   chrt = {
-    flags = "abdfimoprRvG", values = "TPD", operands = 1, none = set("p", "pid", "m", "max"),
+    flags = "abdfimoprRvG", values = "TPD", operands = 1, none = set("m", "max"), pids = set("p", "pid"),
     long = { pid = false, max = false, batch = false, deadline = false, fifo = false, idle = false,
       other = false, rr = false, ["all-tasks"] = false, ["reset-on-fork"] = false,
       ["sched-runtime"] = true, ["sched-period"] = true, ["sched-deadline"] = true },
   },
   taskset = {
-    flags = "acp", operands = 1, none = set("p", "pid"),
+    flags = "acp", operands = 1, pids = set("p", "pid"),
     long = { ["all-tasks"] = false, ["cpu-list"] = false, pid = false },
   },
   numactl = {
@@ -163,9 +164,9 @@ wrappers.table = {
   },
   strace = {
     flags = "ACcdDfFhiknNqrtTvVwxyYzZ", values = "abeEIoOpPsSuUX", lenient = true,
-    none = set("p", "attach"),
+    pids = set("p", "attach"),
   },
-  ltrace = { flags = "bcCfhiLrStTV", values = "aADeFlnopsuwxX", lenient = true, none = set("p") },
+  ltrace = { flags = "bcCfhiLrStTV", values = "aADeFlnopsuwxX", lenient = true, pids = set("p") },
   valgrind = { lenient = true }, heaptrack = { lenient = true },
   perf = { after = "stat", lenient = true, values = "eCpto" },
   flock = {
