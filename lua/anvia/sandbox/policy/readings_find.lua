@@ -31,6 +31,14 @@ local function command_at(argv, from)
   return words, at, false
 end
 
+local function plus_in(words)
+  for i, word in ipairs(words) do
+    if word == "+" then
+      return i
+    end
+  end
+end
+
 --- Replaces {} by a word that is not known.
 local function with_files(words)
   local out = {}
@@ -104,10 +112,21 @@ function find.open(reader, command, argv, at)
       if not closed then
         reader:problem("syntax", "a command of find has no end", word)
       end
-      reader:run(with_files(words), reader.inside(at, "find " .. word, {
+      local site = reader.inside(at, "find " .. word, {
         external = true, cwds = word:find("dir") and { dynamic = true } or at.cwds,
-      }))
+      })
+      reader:run(with_files(words), site)
       i = after
+      -- In busybox any "+" ends the command.
+      local plus = plus_in(words)
+      if plus then
+        local head = {}
+        for k = 1, plus - 1 do
+          head[k] = words[k]
+        end
+        reader:run(with_files(head), site)
+        i = after - (closed and 1 or 0) - (#words - plus)
+      end
     elseif WRITES[word] then
       acts(reader, command, word, argv, at)
       if argv[i + 1] ~= nil then

@@ -6,6 +6,7 @@ local options = {}
 ---@class anvia.sandbox.readings.Options
 ---@field values {name: string, value: anvia.sandbox.Word?}[]  options in order
 ---@field rest anvia.sandbox.Word[]   what is left: operands and the program
+---@field assigns anvia.sandbox.Word[]  NAME=value words between the options
 ---@field doubts string[]             options that are not known, and words that may be options
 ---@field computed boolean            a word that may be an option is not known
 ---@field stop {at: integer, next: integer}?  the words of the option that ended the reading
@@ -120,6 +121,10 @@ local function is_option(spec, word)
   return text:sub(1, 1) == "-" and text ~= "-"
 end
 
+local function is_assignment(word)
+  return (type(word) == "string" and word or word.prefix):find("^[%a_][%w_]*=") ~= nil
+end
+
 --- True after an option that ends the reading (spec.stops).
 local function stopped(spec, found, at)
   local last = found.values[#found.values]
@@ -136,7 +141,7 @@ end
 ---@param from integer
 ---@return anvia.sandbox.readings.Options
 function options.read(spec, argv, from)
-  local found = { values = {}, rest = {}, doubts = {}, computed = false, stop = {} }
+  local found = { values = {}, rest = {}, doubts = {}, assigns = {}, computed = false, stop = {} }
   local rest, at = found.rest, from
   while at <= #argv and not stopped(spec, found, at) do
     local word = argv[at]
@@ -155,6 +160,9 @@ function options.read(spec, argv, from)
         break
       end
       rest[#rest + 1] = word
+      at = at + 1
+    elseif not kind and spec.assignments == "mixed" and is_assignment(word) then
+      found.assigns[#found.assigns + 1] = word
       at = at + 1
     elseif not kind then
       if not spec.permute then

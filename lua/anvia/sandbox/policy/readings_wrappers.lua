@@ -54,7 +54,7 @@ local function take_assignments(reader, rest, env, at)
     local word = rest[from]
     local text = type(word) == "string" and word or word.prefix
     local name = text:match("^([^=]*)=")
-    if not name or name:sub(1, 1) == "-" then
+    if not name then
       break
     end
     if type(word) == "string" then
@@ -99,6 +99,7 @@ local function site_changes(reader, spec, found, at)
     end
   end
   if spec.assignments then
+    take_assignments(reader, found.assigns, changes.env, at)
     found.rest = take_assignments(reader, found.rest, changes.env, at)
   end
   if next(changes.unset) == nil then

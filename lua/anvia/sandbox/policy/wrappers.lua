@@ -14,7 +14,8 @@
 ---@field single_dash boolean? long options have one dash (-exec)
 ---@field lenient boolean?     options that are not listed are flags, and no reason for a problem
 ---@field permute boolean?     options may stand behind the operands
----@field assignments boolean? NAME=value words stand before the program
+---@field assignments boolean|"mixed"|nil  NAME=value words stand before the program; mixed: options
+---  may follow them
 ---@field operands integer?    words before the program
 ---@field after string?        the program only wraps when this is its next word: "run"
 ---@field tail "program"|"script"|"applet"|"shell"|nil  what the rest is: argv; words that are
@@ -76,7 +77,8 @@ wrappers.table = {
     long = { class = true, classdata = true, pid = true, pgid = true, uid = true, ignore = false },
   },
   chrt = {
-    flags = "abdfimoprRvG", values = "TPD", operands = 1, none = set("m", "max"), pids = set("p", "pid"),
+    flags = "abdfimoprRvG", values = "TPD", operands = 1, none = set("m", "max"),
+    pids = set("p", "pid"),
     long = { pid = false, max = false, batch = false, deadline = false, fifo = false, idle = false,
       other = false, rr = false, ["all-tasks"] = false, ["reset-on-fork"] = false,
       ["sched-runtime"] = true, ["sched-period"] = true, ["sched-deadline"] = true },
@@ -105,7 +107,7 @@ wrappers.table = {
 
   -- other users, other roots
   sudo = {
-    flags = "AbBEeHhiKklNnPSsVv", values = "CcDgpRrTtUu", assignments = true,
+    flags = "AbBEeHhiKklNnPSsVv", values = "CcDgpRrTtUu", assignments = "mixed",
     none = set("e", "edit", "l", "list", "V", "version", "K", "v", "validate"),
     chdir = set("D", "chdir"), default = { "sh" },
     long = { askpass = false, background = false, bell = false, ["close-from"] = true,
@@ -176,8 +178,8 @@ wrappers.table = {
       ["no-fork"] = false, verbose = false, command = true, fcntl = false },
   },
   script = {
-    flags = "aefqr", values = "cEImotOBT", operands = 1, script = set("c", "command"),
-    permute = true, default = { "sh" },
+    flags = "aefqr", values = "cEImoOBT", attached = "t", operands = 1,
+    script = set("c", "command"), permute = true, default = { "sh" },
     long = { append = false, command = true, echo = true, ["return"] = false, flush = false,
       force = false, ["log-io"] = true, ["log-out"] = true, ["log-in"] = true,
       ["log-timing"] = true, ["logging-format"] = true, ["output-limit"] = true, quiet = false,
