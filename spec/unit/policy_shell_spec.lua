@@ -8,8 +8,8 @@ local brace = require("anvia.sandbox.policy.shell.brace")
 local builder = require("anvia.sandbox.policy.shell.builder")
 local state = require("anvia.sandbox.policy.shell.state")
 local ast = require("anvia.sandbox.policy.shell.ast")
-local sed = require("anvia.sandbox.policy.readings_sed")
-local split = require("anvia.sandbox.policy.readings_env_split")
+local sed = require("anvia.sandbox.policy.readings.sed")
+local split = require("anvia.sandbox.policy.readings.env_split")
 
 describe("a shell of each dialect", function()
   -- text, accepted by posix, ash, bash

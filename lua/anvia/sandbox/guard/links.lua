@@ -5,7 +5,7 @@
 --- before a call is judged. Whoever can change them between the look and the call can still win,
 --- and a copy is no link: the session's own checks and the container remain the boundary.
 local common = require("anvia.sandbox.files.scripts.common")
-local paths = require("anvia.sandbox.policy.readings_paths")
+local paths = require("anvia.sandbox.policy.readings.paths")
 local run = require("anvia.sandbox.files.run")
 
 local links = {}

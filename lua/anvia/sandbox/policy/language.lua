@@ -25,7 +25,7 @@ language.notes = { name = "text", because = "text", instead = "text", except = "
 language.defaults = { "exec", "read", "write", "list", "env", "risky_env", "port", "tool",
   "unparsed" }
 
---- What can keep text from being read, see readings.lua.
+--- What can keep text from being read, see readings/init.lua.
 language.problems = { "syntax", "dynamic", "file", "stdin", "language", "bound", "option", "shell" }
 
 --- Answers when no layer says anything.

@@ -67,7 +67,7 @@ function wrapper.compile(declared, complain)
     complain(declared.line, ("wrapper \"%s\"%s: %s"):format(declared.name,
       field and "." .. field or "", text))
   end
-  local builtin = require("anvia.sandbox.policy.wrappers").table
+  local builtin = require("anvia.sandbox.policy.readings.wrappers").table
   if builtin[declared.name] ~= nil then
     wrong(nil, "this wrapper is built in; describing it anew could hide what it runs")
   end

@@ -137,7 +137,7 @@ end
 local function record_words(self, words)
   local first = words[1] and ast.constant(words[1])
   if not first then
-    -- What it is shows when the tree is walked, see readings_simple.lua.
+    -- What it is shows when the tree is walked, see readings/simple.lua.
     return
   end
   if first == "command" or first == "builtin" then

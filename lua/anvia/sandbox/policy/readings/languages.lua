@@ -7,7 +7,7 @@
 --- "language". awk and sed are so common with harmless code that theirs is looked at: only what
 --- may run a command counts.
 
-local sed = require("anvia.sandbox.policy.readings_sed")
+local sed = require("anvia.sandbox.policy.readings.sed")
 
 local languages = {}
 

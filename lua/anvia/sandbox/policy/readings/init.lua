@@ -99,18 +99,18 @@
 
 ---@class anvia.sandbox.ReadingsContext
 ---@field workdir string?     ["/workspace"]
----@field wrappers table<string, anvia.sandbox.Wrapper|false>?  more wrappers, see wrappers.lua
+---@field wrappers table<string, anvia.sandbox.Wrapper|false>?  more wrappers, see readings/wrappers.lua
 ---@field programs table?     descriptions of programs; not used here
 ---@field links (fun(path: string): string?)?  target of a link, for an absolute path
 ---@field env table<string, string>?  what is known to be in the environment of the session
 
-local reader = require("anvia.sandbox.policy.readings_reader")
-local openers = require("anvia.sandbox.policy.readings_openers")
-local script = require("anvia.sandbox.policy.readings_script")
-local variables = require("anvia.sandbox.policy.readings_variables")
-local paths = require("anvia.sandbox.policy.readings_paths")
+local reader = require("anvia.sandbox.policy.readings.reader")
+local openers = require("anvia.sandbox.policy.readings.openers")
+local script = require("anvia.sandbox.policy.readings.call_script")
+local variables = require("anvia.sandbox.policy.readings.variables")
+local paths = require("anvia.sandbox.policy.readings.paths")
 
-for name, method in pairs(require("anvia.sandbox.policy.readings_scripts")) do
+for name, method in pairs(require("anvia.sandbox.policy.readings.scripts")) do
   reader[name] = method
 end
 

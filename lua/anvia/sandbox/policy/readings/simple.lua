@@ -4,11 +4,11 @@
 local state = require("anvia.sandbox.policy.shell.state")
 local shell = require("anvia.sandbox.policy.shell")
 local expand = require("anvia.sandbox.policy.shell.expand")
-local redirects = require("anvia.sandbox.policy.readings_redirects")
-local functions = require("anvia.sandbox.policy.readings_functions")
-local assign = require("anvia.sandbox.policy.readings_assign")
-local text_of = require("anvia.sandbox.policy.readings_text")
-local variables = require("anvia.sandbox.policy.readings_variables")
+local redirects = require("anvia.sandbox.policy.readings.redirects")
+local functions = require("anvia.sandbox.policy.readings.functions")
+local assign = require("anvia.sandbox.policy.readings.assign")
+local text_of = require("anvia.sandbox.policy.readings.text")
+local variables = require("anvia.sandbox.policy.readings.variables")
 
 local MAX_WAYS = 12
 local MAX_STEPS = 100000

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --- Opens a wrapper: finds what it runs and reads that.
 
-local options = require("anvia.sandbox.policy.readings_options")
+local options = require("anvia.sandbox.policy.readings.options")
 local expand = require("anvia.sandbox.policy.shell.expand")
-local paths = require("anvia.sandbox.policy.readings_paths")
+local paths = require("anvia.sandbox.policy.readings.paths")
 local dialect = require("anvia.sandbox.policy.shell.dialect")
-local variables = require("anvia.sandbox.policy.readings_variables")
-local split = require("anvia.sandbox.policy.readings_env_split")
+local variables = require("anvia.sandbox.policy.readings.variables")
+local split = require("anvia.sandbox.policy.readings.env_split")
 
 local wrappers = {}
 

@@ -6,8 +6,8 @@
 --- `run`. Everything is bounded: depth, number of commands, bytes of shell text, bytes of
 --- expansion.
 
-local text = require("anvia.sandbox.policy.readings_text")
-local paths = require("anvia.sandbox.policy.readings_paths")
+local text = require("anvia.sandbox.policy.readings.text")
+local paths = require("anvia.sandbox.policy.readings.paths")
 local state = require("anvia.sandbox.policy.shell.state")
 
 local MAX_COMMANDS = 4096
@@ -38,7 +38,7 @@ reader.__index = reader
 ---@field aliases table<string, true>|false|nil  aliases that were replaced already
 
 ---@param context anvia.sandbox.ReadingsContext
----@param openers table     see readings_openers.lua
+---@param openers table     see readings/openers.lua
 function reader.new(context, openers)
   local workdir = paths.absolute(context.workdir or "/workspace", "/")
   return setmetatable({

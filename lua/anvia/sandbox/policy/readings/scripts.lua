@@ -3,9 +3,9 @@
 
 local shell = require("anvia.sandbox.policy.shell")
 local dialect = require("anvia.sandbox.policy.shell.dialect")
-local scope = require("anvia.sandbox.policy.readings_scope")
-local walk = require("anvia.sandbox.policy.readings_walk")
-local text_of = require("anvia.sandbox.policy.readings_text")
+local scope = require("anvia.sandbox.policy.readings.scope")
+local walk = require("anvia.sandbox.policy.readings.walk")
+local text_of = require("anvia.sandbox.policy.readings.text")
 
 local MAX_NESTING = 12
 local MAX_KEY_VARIABLES = 32

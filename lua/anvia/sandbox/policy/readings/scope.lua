@@ -3,9 +3,9 @@
 
 local state = require("anvia.sandbox.policy.shell.state")
 local shell = require("anvia.sandbox.policy.shell")
-local walk = require("anvia.sandbox.policy.readings_walk")
-local output = require("anvia.sandbox.policy.readings_output")
-local variables = require("anvia.sandbox.policy.readings_variables")
+local walk = require("anvia.sandbox.policy.readings.walk")
+local output = require("anvia.sandbox.policy.readings.output")
+local variables = require("anvia.sandbox.policy.readings.variables")
 
 local MAX_VARIABLES = 512
 local MAX_FUNCTION_VARIABLES = 32
@@ -42,7 +42,7 @@ end
 ---@param parsed anvia.sandbox.shell.Script
 ---@param spoken anvia.sandbox.Dialect
 ---@param at anvia.sandbox.readings.Site
----@param opts table  see readings_scripts.lua
+---@param opts table  see readings/scripts.lua
 function scope.new(reader, parsed, spoken, at, opts)
   local zero = opts.zero
   local values = {

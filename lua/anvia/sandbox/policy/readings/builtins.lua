@@ -2,7 +2,7 @@
 --- Builtin commands of shells: those that change what is known, and those that run text.
 
 local state = require("anvia.sandbox.policy.shell.state")
-local paths = require("anvia.sandbox.policy.readings_paths")
+local paths = require("anvia.sandbox.policy.readings.paths")
 local dialect = require("anvia.sandbox.policy.shell.dialect")
 
 --- More places than this are as good as not known.
@@ -44,7 +44,7 @@ end
 
 local open = {}
 
-for name, handler in pairs(require("anvia.sandbox.policy.readings_setters")) do
+for name, handler in pairs(require("anvia.sandbox.policy.readings.setters")) do
   open[name] = handler
 end
 

@@ -8,10 +8,10 @@
 
 local state = require("anvia.sandbox.policy.shell.state")
 local expand = require("anvia.sandbox.policy.shell.expand")
-local simple = require("anvia.sandbox.policy.readings_simple")
-local redirects = require("anvia.sandbox.policy.readings_redirects")
-local control = require("anvia.sandbox.policy.readings_control")
-local output = require("anvia.sandbox.policy.readings_output")
+local simple = require("anvia.sandbox.policy.readings.simple")
+local redirects = require("anvia.sandbox.policy.readings.redirects")
+local control = require("anvia.sandbox.policy.readings.control")
+local output = require("anvia.sandbox.policy.readings.output")
 
 local walk = {}
 

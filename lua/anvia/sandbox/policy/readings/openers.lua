@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: MIT
 --- Decides by name what kind of program a command is, and opens those that run others.
 
-local shells = require("anvia.sandbox.policy.readings_shells")
-local languages = require("anvia.sandbox.policy.readings_languages")
-local builtins = require("anvia.sandbox.policy.readings_builtins")
-local open_wrapper = require("anvia.sandbox.policy.readings_wrappers").open
-local find = require("anvia.sandbox.policy.readings_find")
-local git = require("anvia.sandbox.policy.readings_git")
-local wrappers = require("anvia.sandbox.policy.wrappers")
+local shells = require("anvia.sandbox.policy.readings.shells")
+local languages = require("anvia.sandbox.policy.readings.languages")
+local builtins = require("anvia.sandbox.policy.readings.builtins")
+local open_wrapper = require("anvia.sandbox.policy.readings.open_wrapper").open
+local find = require("anvia.sandbox.policy.readings.find")
+local git = require("anvia.sandbox.policy.readings.git")
+local wrappers = require("anvia.sandbox.policy.readings.wrappers")
 
 local openers = {}
 openers.__index = openers
