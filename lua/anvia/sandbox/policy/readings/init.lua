@@ -99,7 +99,7 @@
 
 ---@class anvia.sandbox.ReadingsContext
 ---@field workdir string?     ["/workspace"]
----@field wrappers table<string, anvia.sandbox.Wrapper|false>?  more wrappers, see readings/wrappers.lua
+---@field wrappers table<string, anvia.sandbox.Wrapper|false>?  more; see wrappers.lua
 ---@field programs table?     descriptions of programs; not used here
 ---@field links (fun(path: string): string?)?  target of a link, for an absolute path
 ---@field env table<string, string>?  what is known to be in the environment of the session
