@@ -226,9 +226,8 @@ function open.hash(reader, argv, at)
 end
 
 function open.enable(reader, argv)
-  local file = after(argv, "-f")
-  if file then
-    reader:problem("file", "a builtin that is loaded from a file", file)
+  if argv[2] ~= nil and argv[2] ~= "-a" and argv[2] ~= "-p" then
+    reader:problem("syntax", "enable changes what a name runs", argv[2])
   end
 end
 

@@ -44,12 +44,22 @@ local TABLE = {
   vim = { code = "cS", stdin = false, long = { cmd = true } },
   at = { stdin = true }, batch = { stdin = true }, bc = { stdin = false },
   make = { values = "CIjloW", code = "E", long = { eval = true }, stdin = false },
+  psql = { code = "c", values = "dhpUvfo", long = { command = true }, stdin = true },
+  mysql = { code = "e", long = { execute = true }, stdin = true },
+  emacs = { values = "flL", long = { eval = true, execute = true }, stdin = false },
+  crontab = { values = "u", stdin = true },
 }
 
 local SAME = {
   nodejs = "node", iojs = "node", luajit = "lua", lua5 = "lua", pypy = "python", wish = "tclsh",
   ghci = "ghc", runghc = "ghc", vi = "vim", nvim = "vim", gvim = "vim", view = "vim",
   gmake = "make", jruby = "ruby", jython = "python", ["gdb-multiarch"] = "gdb",
+}
+
+--- Code among the operands.
+local OPERANDS = {
+  make = { "$(", "${", "!=" },
+  sqlite3 = { ".sh", ".sy" },
 }
 
 local AWKS = { awk = true, gawk = true, mawk = true, nawk = true, ["original-awk"] = true }
@@ -118,6 +128,24 @@ local function option(spec, word, following)
   return nil, 1
 end
 
+--- Code that stands among the operands, or in a makefile on standard input.
+local function code_in_operands(name, argv, at)
+  for i = 2, OPERANDS[name] and #argv or 0 do
+    local word = argv[i]
+    local text = type(word) == "string" and word or word.holed
+    for _, mark in ipairs(OPERANDS[name]) do
+      if text:find(mark, 1, true) then
+        return true
+      end
+    end
+    if name == "make" and at.stdin.kind ~= "none" and (text == "-f-"
+      or text:find("^%-%-%a*file=%-$") or (text == "-" and argv[i - 1] == "-f")) then
+      return true
+    end
+  end
+  return false
+end
+
 ---@param reader table
 ---@param name string
 ---@param argv anvia.sandbox.Word[]
@@ -132,6 +160,9 @@ function languages.open(reader, name, argv, at)
     return
   end
   local spec = TABLE[base(name)]
+  if code_in_operands(base(name), argv, at) then
+    return foreign(reader, name, at.stdin.text or argv[2])
+  end
   local i = 2
   while i <= #argv do
     local word = argv[i]

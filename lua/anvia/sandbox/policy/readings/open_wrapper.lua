@@ -153,8 +153,13 @@ local function run_scripts(reader, spec, found, site)
       if not text or text:find("^exec=") then
         reader:script_word(text and text:sub(6) or value, site, { dialects = dialect.ANY })
       end
-    elseif option.name == "o" and type(value) == "string" and value:find("[Cc]ommand") then
-      reader:script_word(value:gsub("^%w+[= ]*", ""), site, { dialects = dialect.ANY })
+    elseif option.name == "o" and type(value) == "string" then
+      -- -o ProxyCommand=..., APT::...-Invoke::=...; and -o '|command' of strace
+      local text = value:match("^[|!](.*)$") or value:match("^%a*[Cc]ommand[= ]%s*(.*)$")
+        or value:match("Invoke[%w:-]*=(.*)$")
+      if text then
+        reader:script_word(text, site, { dialects = dialect.ANY })
+      end
     end
   end
   return ran

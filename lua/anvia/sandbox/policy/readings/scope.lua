@@ -135,6 +135,9 @@ end
 --- Sets a variable, for what follows and for the commands that get it.
 function scope:assign(name, set)
   self.state:set(name, set)
+  if name == "BASH_ARGV0" then
+    self.state:set("0", set)
+  end
   local value = state.single(set)
   value = type(value) == "string" and value or true
   local known = self.vars[name]

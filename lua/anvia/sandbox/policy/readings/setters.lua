@@ -83,7 +83,7 @@ function open.unset(_, argv, at)
   end
 end
 
-function open.set(_, argv, at)
+function open.set(reader, argv, at)
   local st, i = at.scope.state, 2
   while argv[i] ~= nil do
     local word = argv[i]
@@ -96,6 +96,11 @@ function open.set(_, argv, at)
     elseif not word:find("^[-+]") then
       st:set("@", { { words = slice(argv, i) } })
       return
+    end
+    local name = word:sub(-1) == "o" and argv[i + 1] or word
+    if type(name) ~= "string" or name == "keyword" or name:find("^hist")
+      or name:find("^[-+]%a*[kH]") then
+      reader:problem("syntax", "set switches on another way to read commands", name)
     end
     i = i + (word:sub(-1) == "o" and 2 or 1)
   end

@@ -31,6 +31,7 @@ end
 ---@field rest anvia.sandbox.Word[]
 ---@field script boolean    -c
 ---@field stdin boolean     -s
+---@field interactive boolean?
 ---@field computed boolean  an option is not known
 ---@field extended boolean? -O extglob
 ---@field files anvia.sandbox.Word[]  start files that options name
@@ -38,12 +39,16 @@ end
 --- One cluster: -ec, +x, -o. Gives how many of the next words it takes.
 local function cluster(found, text)
   local takes = 0
-  found.odd = found.odd or text:find("[^%a]", 2) and text
+  if text:find("[^%a]", 2) or text:find("^[-+]%a*[kH]") then
+    found.odd = text
+  end
   for char in text:sub(2):gmatch(".") do
     if char == "c" and text:sub(1, 1) == "-" then
       found.script = true
     elseif char == "s" and text:sub(1, 1) == "-" then
       found.stdin = true
+    elseif char == "i" then
+      found.interactive = true
     elseif char == "o" or char == "O" then
       takes = takes + 1
     end
@@ -189,6 +194,9 @@ function shells.open(reader, name, argv, at, command)
     return
   end
   if found.stdin or rest[1] == nil then
+    if found.interactive and at.stdin.text then
+      reader:problem("shell", "an interactive shell may change what it reads", name)
+    end
     opts.zero, opts.params = name, rest
     return from_stdin(reader, name, at, opts)
   end

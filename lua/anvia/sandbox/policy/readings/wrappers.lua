@@ -245,6 +245,9 @@ wrappers.table = {
   },
   zip = { lenient = true, permute = true, single_dash = true, script = set("TT", "unzip-command"),
     long = { TT = true, ["unzip-command"] = true } },
+  tcpdump = { lenient = true, permute = true, values = "zwriCGW", script = set("z") },
+  ["apt-get"] = { lenient = true, permute = true, values = "oct", script = set() },
+  apt = { lenient = true, permute = true, values = "oct", script = set() },
   man = {
     lenient = true, permute = true, values = "CPpRLmMSserEH", script = set("P", "pager", "H"),
     long = { pager = true },

@@ -60,8 +60,8 @@ local ANY = { dialect.bash, dialect.posix, dialect.ash, dialect.bash_as_sh }
 local BY_NAME = {
   sh = ANY,
   dash = { dialect.posix },
-  bash = { dialect.bash },
-  rbash = { dialect.bash },
+  bash = { dialect.bash, dialect.bash_as_sh },
+  rbash = { dialect.bash, dialect.bash_as_sh },
   ash = { dialect.ash },
   hush = { dialect.ash, dialect.bash, dialect.posix },
   ksh = ANY, ksh93 = ANY, mksh = ANY, lksh = ANY, pdksh = ANY, oksh = ANY, loksh = ANY,
@@ -78,7 +78,13 @@ dialect.LOOSE = {
 ---@param name string
 ---@return anvia.sandbox.Dialect[]?
 function dialect.of(name)
-  return BY_NAME[name]
+  local found = BY_NAME[name]
+  if not found then
+    -- bash5.2, ksh2020, bash-static, and the "-bash" of a login shell.
+    local short = name:match("^%-?(%a+)[%d.-]*$") or name:match("^%-?(%a+)%-static$")
+    found = short and BY_NAME[short]
+  end
+  return found
 end
 
 --- For text that is given to "the" shell by some program.

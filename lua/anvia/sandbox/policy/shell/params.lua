@@ -10,6 +10,13 @@ local MAX_PATTERN_VALUE = 512
 --- Parameters whose value only a running shell knows.
 local RUNTIME = { ["?"] = true, ["$"] = true, ["!"] = true, ["-"] = true }
 
+--- Variables that a shell sets by itself: what a script assigns to them does not stay.
+local VOLATILE = {}
+for name in ("_ PWD OLDPWD RANDOM SRANDOM SECONDS LINENO PIPESTATUS FUNCNAME DIRSTACK PPID "
+  .. "UID EUID GROUPS OPTARG OPTIND REPLY EPOCHSECONDS EPOCHREALTIME HISTCMD"):gmatch("%S+") do
+  VOLATILE[name] = true
+end
+
 --- The positional parameters as a list of words, or nil.
 local function positional(st)
   local value = state.single(st:get("@"))
@@ -52,7 +59,11 @@ function params.lookup(st, name)
     end
     return type(word) == "string" and { word } or { { words = { word }, one = true } }
   end
-  return st:get(name)
+  local set = st:get(name)
+  if not set.dynamic and (VOLATILE[name] or name:find("^BASH")) then
+    return state.join(set, state.DYNAMIC)
+  end
+  return set
 end
 
 --- A matcher for a shell pattern made of plain characters, * and ?; nil for any other.
