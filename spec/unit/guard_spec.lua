@@ -143,15 +143,15 @@ describe("asking", function()
     end)
 
     it("a program that is given something to read", function()
-      local given = call("psql", "-h", "db")
+      local given = call("dbtool", "-h", "db")
       given.input = "select 1"
       all:authorize(given, all:session_state(), on_ask("session"))
       assert.is_nil(requests[1].proposal)
-      local made = load_text("ask { exec = \"psql\" } default { exec = \"allow\" }")
+      local made = load_text("ask { exec = \"dbtool\" } default { exec = \"allow\" }")
       local state = made:session_state()
-      made:authorize(call("psql"), state, on_ask("session"))
+      made:authorize(call("dbtool"), state, on_ask("session"))
       assert.is_truthy(requests[1].proposal)
-      assert.is_nil((made:authorize(call("sh", "-c", "echo 'drop x' | psql"), state,
+      assert.is_nil((made:authorize(call("sh", "-c", "echo 'drop x' | dbtool"), state,
         on_ask(false))))
     end)
 

@@ -45,10 +45,10 @@ function(sbx_add_test name timeout)
 endfunction()
 
 # Tests that look at the engine run one at a time: they count what is left. The
-# others go on beside them.
+# others go on beside them, so these come first.
 function(sbx_needs_engine name)
   set_tests_properties("${SBX_TEST_PREFIX}${name}" PROPERTIES
-    RESOURCE_LOCK engine LABELS docker)
+    RESOURCE_LOCK engine LABELS docker COST 2000)
 endfunction()
 
 # Links a C test with the layers whose headers it includes.
