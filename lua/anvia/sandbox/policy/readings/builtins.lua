@@ -4,6 +4,7 @@
 local state = require("anvia.sandbox.policy.shell.state")
 local paths = require("anvia.sandbox.policy.readings.paths")
 local dialect = require("anvia.sandbox.policy.shell.dialect")
+local words = require("anvia.sandbox.policy.readings.words")
 
 --- More places than this are as good as not known.
 local MAX_DIRECTORIES = 4
@@ -48,24 +49,6 @@ for name, handler in pairs(require("anvia.sandbox.policy.readings.setters")) do
   open[name] = handler
 end
 
-local function slice(list, from)
-  local out = {}
-  for i = from, #list do
-    out[#out + 1] = list[i]
-  end
-  return out
-end
-
---- Words as one text, with holes.
-local function joined(words)
-  local out, known = {}, true
-  for i, word in ipairs(words) do
-    out[i] = type(word) == "string" and word or word.holed
-    known = known and type(word) == "string"
-  end
-  return table.concat(out, " "), known
-end
-
 --- Text that runs in the same shell, or in a new one when there is none.
 local function run_text(reader, text, known, at, step)
   local site = reader.inside(at, step)
@@ -80,7 +63,7 @@ function open.eval(reader, argv, at)
   if argv[from] == nil then
     return
   end
-  local text, known = joined(slice(argv, from))
+  local text, known = words.joined(words.slice(argv, from))
   run_text(reader, text, known, at, "eval")
 end
 
@@ -96,7 +79,7 @@ function open.trap(reader, argv, at)
   if not at.scope or at.external then
     return reader:script_word(action, site, { dialects = dialect.ANY })
   end
-  local text, known = joined({ action })
+  local text, known = words.joined({ action })
   at.scope:later(text, known, site)
 end
 
@@ -135,7 +118,7 @@ end
 function open.compgen(reader, argv, at)
   local command = after(argv, "-C")
   if command then
-    run_text(reader, joined({ command }), type(command) == "string", at, "compgen -C")
+    run_text(reader, words.joined({ command }), type(command) == "string", at, "compgen -C")
   end
 end
 

@@ -7,29 +7,12 @@ local paths = require("anvia.sandbox.policy.readings.paths")
 local dialect = require("anvia.sandbox.policy.shell.dialect")
 local variables = require("anvia.sandbox.policy.readings.variables")
 local split = require("anvia.sandbox.policy.readings.env_split")
+local words = require("anvia.sandbox.policy.readings.words")
 
 local wrappers = {}
 
 local function static(word)
   return type(word) == "string" and word or nil
-end
-
-local function slice(list, from)
-  local out = {}
-  for i = from, #list do
-    out[#out + 1] = list[i]
-  end
-  return out
-end
-
---- The text of words as a script, with holes.
-local function joined(words)
-  local out, known = {}, true
-  for i, word in ipairs(words) do
-    out[i] = type(word) == "string" and word or word.holed
-    known = known and type(word) == "string"
-  end
-  return table.concat(out, " "), known
 end
 
 --- A directory option: where the program starts.
@@ -69,7 +52,7 @@ local function take_assignments(reader, rest, env, at)
     end
     from = from + 1
   end
-  return slice(rest, from)
+  return words.slice(rest, from)
 end
 
 local function copy(map)
@@ -173,7 +156,7 @@ local function with_unknown_words(spec, found, argv)
       mark = option.value or "{}"
     end
   end
-  local out = slice(argv, 1)
+  local out = words.slice(argv, 1)
   if mark == nil then
     out[#out + 1] = expand.unknown("(its input)")
     return out
@@ -229,7 +212,7 @@ local function run_tail(reader, spec, found, rest, site)
     table.insert(rest, 1, named)
   end
   if rest[1] == nil and spec.default then
-    rest = slice(spec.default, 1)
+    rest = words.slice(spec.default, 1)
   end
   if spec.reads then
     if tail == "script" then
@@ -241,7 +224,7 @@ local function run_tail(reader, spec, found, rest, site)
   if rest[1] == nil then
     return
   elseif tail == "script" then
-    local text, known = joined(rest)
+    local text, known = words.joined(rest)
     return reader:script(text, known, site, { dialects = dialect.ANY })
   elseif tail == "applet" and type(rest[1]) == "string" and rest[1]:sub(1, 1) == "-" then
     return
@@ -300,14 +283,14 @@ function wrappers.open(reader, spec, name, argv, at)
   if scripted and spec.tail ~= "program" then
     return
   end
-  run_tail(reader, spec, found, slice(rest, operands + 1), site)
+  run_tail(reader, spec, found, words.slice(rest, operands + 1), site)
   if #found.doubts > 0 or computed then
     -- The doubtful option may take a value, or the operand may be an option.
     if rest[operands + 2] ~= nil then
-      run_tail(reader, spec, found, slice(rest, operands + 2), reader.inside(site, "?"))
+      run_tail(reader, spec, found, words.slice(rest, operands + 2), reader.inside(site, "?"))
     end
     if operands > 0 and computed then
-      run_tail(reader, spec, found, slice(rest, operands), reader.inside(site, "?"))
+      run_tail(reader, spec, found, words.slice(rest, operands), reader.inside(site, "?"))
     end
   end
 end

@@ -2,19 +2,12 @@
 --- Builtins that set variables and positional parameters.
 
 local state = require("anvia.sandbox.policy.shell.state")
+local words = require("anvia.sandbox.policy.readings.words")
 
 local open = {}
 
 --- They set the variables that their arguments name.
 local SETS = { "read", "mapfile", "readarray", "getopts", "let", "wait" }
-
-local function slice(list, from)
-  local out = {}
-  for i = from, #list do
-    out[#out + 1] = list[i]
-  end
-  return out
-end
 
 --- Makes the variables that the arguments name unknown.
 local function forget(_, argv, at)
@@ -91,10 +84,10 @@ function open.set(reader, argv, at)
       st:set("@", state.DYNAMIC)
       return
     elseif word == "--" or word == "-" then
-      st:set("@", { { words = slice(argv, i + 1) } })
+      st:set("@", { { words = words.slice(argv, i + 1) } })
       return
     elseif not word:find("^[-+]") then
-      st:set("@", { { words = slice(argv, i) } })
+      st:set("@", { { words = words.slice(argv, i) } })
       return
     end
     local name = word:sub(-1) == "o" and argv[i + 1] or word
@@ -121,7 +114,7 @@ function open.shift(_, argv, at)
     end
   end
   if count <= #value.words then
-    st:set("@", { { words = slice(value.words, count + 1) } })
+    st:set("@", { { words = words.slice(value.words, count + 1) } })
   end
 end
 

@@ -2,6 +2,7 @@
 --- Opens a shell: finds the script among its arguments or on its standard input.
 
 local dialect = require("anvia.sandbox.policy.shell.dialect")
+local words = require("anvia.sandbox.policy.readings.words")
 
 local shells = {}
 
@@ -94,14 +95,6 @@ local function arguments(argv)
   return found
 end
 
-local function slice(list, from)
-  local out = {}
-  for i = from, #list do
-    out[#out + 1] = list[i]
-  end
-  return out
-end
-
 --- A script on the standard input.
 local function from_stdin(reader, name, at, opts)
   local stdin = at.stdin
@@ -184,7 +177,7 @@ function shells.open(reader, name, argv, at, command)
       return
     end
     opts.zero = rest[2] or name
-    opts.params = slice(rest, 3)
+    opts.params = words.slice(rest, 3)
     local site = reader.inside(at, name .. " -c", { external = false })
     reader:script_word(script, site, opts)
     if found.stdin then
@@ -200,7 +193,7 @@ function shells.open(reader, name, argv, at, command)
     opts.zero, opts.params = name, rest
     return from_stdin(reader, name, at, opts)
   end
-  opts.zero, opts.params = rest[1], slice(rest, 2)
+  opts.zero, opts.params = rest[1], words.slice(rest, 2)
   command.fed = type(rest[1]) == "table" and rest[1].process or nil
   from_file(reader, name, rest[1], at, opts)
   if found.computed then
