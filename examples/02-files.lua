@@ -1,14 +1,12 @@
 -- SPDX-License-Identifier: MIT
 -- Files: what a session starts with, writing, reading, pages, listings, refusals.
 --
---     lua5.4 examples/02-files.lua [IMAGE]
+-- ANVIA_SANDBOX_IMAGE names another image than the preset's.
 
 local sandbox = require("anvia.sandbox")
 
-local image = arg and arg[1]
 local box = sandbox.python({
-  image = image,
-  pull = image and "never" or "missing",
+  image = os.getenv("ANVIA_SANDBOX_IMAGE"),
   limits = { max_file_bytes = 1024 * 1024 },
   hooks = {
     on_file_write = function(event)
