@@ -46,17 +46,11 @@ end
 --- The error for a stream that failed with `result` {stdout, stderr, exit_code}.
 --- Whether the engine or only this request failed is found out by asking the engine.
 function Api:explain(op, result)
-  local text = result.stderr or ""
-  local summary = failure.summary(text)
-    or string.format("the engine's stream ended with status %s", tostring(result.exit_code))
-  local code = "docker_command"
-  if failure.unreachable(text) or not self:ping() then
-    code = "docker_unavailable"
-  end
-  local err = errors.new(op, code, "%s", summary)
-  err.reason = code == "docker_command" and failure.reason(text) or nil
-  err.result = { stdout = result.stdout, stderr = text, exit_code = result.exit_code }
-  return err
+  local otherwise = string.format("the engine's stream ended with status %s",
+    tostring(result.exit_code))
+  return failure.explain(op, result, otherwise, function()
+    return (self:ping())
+  end)
 end
 
 --- Whether the engine's loopback addresses are this machine's. Only a socket in the

@@ -89,17 +89,11 @@ end
 --- Whether the engine or only this request failed is found out by asking the engine.
 --- `otherwise` is the message where the client says nothing.
 function Cli:explain(op, result, otherwise)
-  local text = result.stderr or ""
-  local summary = failure.summary(text) or otherwise
+  otherwise = otherwise
     or string.format("the client ended with status %s", tostring(result.exit_code))
-  local code = "docker_command"
-  if failure.unreachable(text) or not self:ping() then
-    code = "docker_unavailable"
-  end
-  local err = errors.new(op, code, "%s", summary)
-  err.reason = code == "docker_command" and failure.reason(text) or nil
-  err.result = { stdout = result.stdout, stderr = text, exit_code = result.exit_code }
-  return err
+  return failure.explain(op, result, otherwise, function()
+    return (self:ping())
+  end)
 end
 
 --- True when the engine answers; otherwise false and what the client says.

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- failure.lua - reads what an engine's command line client says when it fails.
--- Pure text work; whether the engine answers at all is asked elsewhere.
+-- Pure text work; whether the engine answers at all, the caller finds out.
+
+local errors = require("anvia.sandbox.errors")
 
 local M = {}
 
@@ -112,6 +114,22 @@ function M.summary(text)
     end
   end
   return nil
+end
+
+--- The error for what failed with `result` {stdout, stderr, exit_code}. `otherwise` is
+--- the message where nothing was said; answers() says whether the engine answers, and
+--- is called only when the text does not tell.
+function M.explain(op, result, otherwise, answers)
+  local text = result.stderr or ""
+  local summary = M.summary(text) or otherwise
+  local code = "docker_command"
+  if M.unreachable(text) or not answers() then
+    code = "docker_unavailable"
+  end
+  local err = errors.new(op, code, "%s", summary)
+  err.reason = code == "docker_command" and M.reason(text) or nil
+  err.result = { stdout = result.stdout, stderr = text, exit_code = result.exit_code }
+  return err
 end
 
 return M
