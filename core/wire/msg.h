@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* msg.h - what the frames say: their types, and the payloads as structs.
  *
- * Numbers are little-endian, a string is u32 length and bytes (it may hold any
- * byte, NUL too, unless PROTOCOL.md says otherwise), a list is u32 count and
- * its elements. Decoded strings and lists point into the payload. Decoding
- * takes exactly the whole payload: trailing bytes are an error. Pure. */
+ * Numbers are little-endian, a string is u32 length, the bytes, and a NUL that
+ * the length does not count; a list is u32 count and its strings. There is no
+ * NUL in a string, except in the elements of LISTENER and ENTRY. Decoded
+ * strings and lists point into the payload, and strings there are C strings.
+ * Decoding takes exactly the whole payload: trailing bytes are an error.
+ * Pure. */
 #ifndef SBX_WIRE_MSG_H
 #define SBX_WIRE_MSG_H
 
@@ -19,20 +21,20 @@
 
 enum sbx_msg_type {
   /* to the supervisor */
-  SBX_MSG_HELLO = 1,    /* id 0; first, once */
-  SBX_MSG_SPAWN = 2,    /* opens a channel: a command */
-  SBX_MSG_DATA = 3,     /* both ways: u8 stream, bytes */
-  SBX_MSG_EOF = 4,      /* both ways: u8 stream; no more DATA of it */
-  SBX_MSG_CREDIT = 5,   /* both ways: u8 stream, u32 bytes */
-  SBX_MSG_SIGNAL = 6,   /* u32 number: to every process of the command */
-  SBX_MSG_KILL = 7,     /* u64 grace_ms */
-  SBX_MSG_COUNT = 8,    /* empty: how many live processes has the command */
-  SBX_MSG_RESIZE = 9,   /* u16 rows, u16 cols */
-  SBX_MSG_FORGET = 10,  /* empty: the channel's owner has gone */
-  SBX_MSG_PORTS = 11,   /* opens a channel: the listening sockets, once */
-  SBX_MSG_PORT = 12,    /* opens a channel: watches one port */
-  SBX_MSG_FILE = 13,    /* opens a channel: a file operation */
-  SBX_MSG_TOUCH = 14,   /* id 0: counts as activity */
+  SBX_MSG_HELLO = 1,     /* id 0; first, once */
+  SBX_MSG_SPAWN = 2,     /* opens a channel: a command */
+  SBX_MSG_DATA = 3,      /* both ways: u8 stream, bytes */
+  SBX_MSG_EOF = 4,       /* both ways: u8 stream; no more DATA of it */
+  SBX_MSG_CREDIT = 5,    /* both ways: u8 stream, u32 bytes */
+  SBX_MSG_SIGNAL = 6,    /* u32 number: to every process of the command */
+  SBX_MSG_KILL = 7,      /* u64 grace_ms */
+  SBX_MSG_COUNT = 8,     /* empty: how many live processes has the command */
+  SBX_MSG_RESIZE = 9,    /* u16 rows, u16 cols */
+  SBX_MSG_FORGET = 10,   /* empty: the channel's owner has gone */
+  SBX_MSG_PORTS = 11,    /* opens a channel: the listening sockets, once */
+  SBX_MSG_PORT = 12,     /* opens a channel: watches one port */
+  SBX_MSG_FILE = 13,     /* opens a channel: a file operation */
+  SBX_MSG_TOUCH = 14,    /* id 0: counts as activity */
   SBX_MSG_SHUTDOWN = 15, /* id 0 */
 
   /* from the supervisor */
@@ -52,17 +54,27 @@ enum sbx_msg_type {
   SBX_MSG_BYE = 140       /* id 0: u8 enum sbx_bye; the container ends */
 };
 
-enum sbx_msg_stream { SBX_MSG_STDIN = 0, SBX_MSG_STDOUT = 1, SBX_MSG_STDERR = 2 };
+enum sbx_msg_stream {
+  SBX_MSG_STDIN = 0,
+  SBX_MSG_STDOUT = 1,
+  SBX_MSG_STDERR = 2
+};
 
-enum sbx_bye { SBX_BYE_SHUTDOWN = 1, SBX_BYE_TTL, SBX_BYE_IDLE, SBX_BYE_PROTOCOL };
+enum sbx_bye {
+  SBX_BYE_SHUTDOWN = 1,
+  SBX_BYE_TTL,
+  SBX_BYE_IDLE,
+  SBX_BYE_PROTOCOL
+};
 
-/* A string that points into a payload. */
+/* A string; a decoded one points into the payload, where a NUL follows it. */
 struct sbx_str {
   const uint8_t *data;
   size_t len;
 };
 
-/* A list of strings (or of what the field says): walk it with sbx_list_next. */
+/* A list: the strings as they are in the payload; walk it with sbx_strs_next.
+ * To build one, append them to a buffer with sbx_str_append and count. */
 struct sbx_strs {
   const uint8_t *data;
   size_t len;
@@ -121,9 +133,9 @@ struct sbx_msg_failed {
 };
 
 struct sbx_msg_exit {
-  uint8_t code;      /* 0 to 255; 128 + signal */
-  uint8_t signal;    /* 0: it exited */
-  uint8_t oom;       /* the kernel killed in this container meanwhile */
+  uint8_t code;   /* 0 to 255; 128 + signal */
+  uint8_t signal; /* 0: it exited */
+  uint8_t oom;    /* the kernel killed in this container meanwhile */
   uint64_t user_us, system_us;
   uint64_t max_rss_kib;
 };
@@ -158,7 +170,7 @@ enum sbx_file_verb {
 enum sbx_file_flags {
   SBX_FILE_RECURSIVE = 1, /* LIST, REMOVE, WATCH */
   SBX_FILE_PARENTS = 2,   /* WRITE, SYMLINK: make the directories above */
-  SBX_FILE_MODE = 4,      /* WRITE, MKDIR: `mode` counts, also for an old file */
+  SBX_FILE_MODE = 4, /* WRITE, MKDIR: `mode` counts, also for an old file */
 };
 
 struct sbx_msg_file {
@@ -173,14 +185,17 @@ struct sbx_msg_file {
   struct sbx_str other; /* RENAME: to; SYMLINK: its text */
 };
 
-/* ENTRY: list of strings, one for each entry:
- * u8 type ('f' 'd' 'l' 'o'), u32 mode, u64 size, u64 mtime_ms, path (rest),
- * relative to the directory that was listed. */
+/* ENTRY: a list of at least one; each string is one sbx_msg_entry, encoded. */
+struct sbx_msg_entries {
+  struct sbx_strs entries;
+};
+
 struct sbx_msg_entry {
-  uint8_t type;
-  uint32_t mode;
+  uint8_t type;  /* 'f'ile 'd'irectory 'l'ink 'o'ther */
+  uint32_t mode; /* permission bits, 07777 */
   uint64_t size, mtime_ms;
-  struct sbx_str path;
+  struct sbx_str path;   /* relative to the directory that was listed; empty:
+                            what was named itself (READ, STAT) */
   struct sbx_str target; /* of a link; else empty */
 };
 
@@ -200,14 +215,15 @@ struct sbx_msg_done {
 enum sbx_done {
   SBX_DONE_OK = 0,
   SBX_DONE_NOT_FOUND,
-  SBX_DONE_PATH,     /* leads out, is of the wrong kind, is in the way */
+  SBX_DONE_PATH, /* leads out, is of the wrong kind, is in the way */
   SBX_DONE_TOO_LARGE,
-  SBX_DONE_REFUSED,  /* no memory, no fds, too many channels */
-  SBX_DONE_FAILED    /* anything else; `error` says what */
+  SBX_DONE_REFUSED, /* no memory, no fds, too many channels */
+  SBX_DONE_FAILED   /* anything else; `error` says what */
 };
 
 /* For each message: encode appends the payload (no frame header) to b: 0,
- * -ENOMEM or -EMSGSIZE; decode takes a whole payload: 0 or SBX_EPROTO. */
+ * -ENOMEM, -EMSGSIZE, or -EINVAL for a string with a NUL in it, b is then as
+ * before; decode takes a whole payload: 0 or SBX_EPROTO. */
 #define SBX_MSG_CODEC(name)                                                    \
   int sbx_##name##_encode(struct sbx_buf *b, const struct sbx_msg_##name *m);  \
   int sbx_##name##_decode(struct sbx_msg_##name *m, const uint8_t *data,       \
@@ -222,14 +238,16 @@ SBX_MSG_CODEC(port)
 SBX_MSG_CODEC(listeners)
 SBX_MSG_CODEC(file)
 SBX_MSG_CODEC(entry)
+SBX_MSG_CODEC(entries)
 SBX_MSG_CODEC(event)
 SBX_MSG_CODEC(done)
 #undef SBX_MSG_CODEC
 
-/* Building lists: appends one string (u32 length, bytes). */
+/* Appends one string: u32 length, bytes, NUL. 0, -ENOMEM, -EMSGSIZE; b is as
+ * before on failure. */
 int sbx_str_append(struct sbx_buf *b, const void *data, size_t len);
 
-/* Small payloads by hand. get returns false when there are too few bytes. */
+/* Small payloads by hand. */
 uint16_t sbx_get_u16(const uint8_t *p);
 uint32_t sbx_get_u32(const uint8_t *p);
 uint64_t sbx_get_u64(const uint8_t *p);
