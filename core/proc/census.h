@@ -8,7 +8,7 @@
 #define SBX_PROC_CENSUS_H
 
 #include "proc/channel.h"
-#include "proc/tree.h"
+#include "wire/tree.h"
 
 /* Long enough for a look at a container full of processes. */
 #define SBX_LOOK_TIMEOUT_MS 3000

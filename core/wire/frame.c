@@ -62,6 +62,8 @@ ssize_t sbx_framer_feed(struct sbx_framer *f, const uint8_t *in, size_t len,
   memset(frame, 0, sizeof(*frame));
   if (f->broken)
     return SBX_EPROTO;
+  if (len == 0)
+    return 0;
   if (f->have < SBX_FRAME_HEAD) {
     if (f->buf.cap > FRAME_KEEP)
       sbx_buf_fini(&f->buf);

@@ -141,9 +141,10 @@ static bool take_strs(struct rest *r, struct sbx_strs *out, bool texts) {
 }
 
 bool sbx_strs_next(struct sbx_strs *list, struct sbx_str *out) {
+  if (list->count == 0)
+    return false;
   struct rest r = {list->data, list->data + list->len};
-
-  if (list->count == 0 || !take_str(&r, out))
+  if (!take_str(&r, out))
     return false;
   list->count--;
   list->data = r.at;
@@ -170,6 +171,8 @@ static bool take_number(struct rest *r, uint8_t kind, void *out) {
 
 static int decode(const struct field *f, void *message, const uint8_t *data,
                   size_t len) {
+  if (len == 0)
+    return SBX_EPROTO;
   struct rest r = {data, data + len};
   bool good = true;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "proc/tree.h"
+#include "wire/tree.h"
 
 #define MARK  "0123456789abcdef0123456789abcdef"
 #define OTHER "ffffffffffffffffffffffffffffffff"
@@ -98,7 +98,7 @@ static void names_are_printable(void) {
   struct sbx_table t = table_of(lines);
 
   CHECK_STR(t.rows[0].name, "a?[31m b?");
-  CHECK_INT(strlen(t.rows[1].name), SBX_ROW_NAME - 1);
+  CHECK_INT(strlen(t.rows[1].name), SBX_PROC_NAME - 1);
   sbx_table_fini(&t);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "proc/tree.h"
+#include "wire/tree.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,6 +7,14 @@
 #include <string.h>
 
 #include "wire/marker.h"
+
+uint64_t sbx_serial_of(uint64_t locks, uint64_t rss) {
+  if (locks == SBX_LIMIT_NONE && rss == SBX_LIMIT_NONE)
+    return SBX_SERIAL_NONE;
+  if (locks == 0 || locks >= SBX_SERIAL_SUM || rss != SBX_SERIAL_SUM - locks)
+    return SBX_SERIAL_FORGED;
+  return locks;
+}
 
 void sbx_table_fini(struct sbx_table *t) {
   free(t->rows);
@@ -42,7 +50,6 @@ int sbx_table_add(struct sbx_table *t, const char *line) {
   long pid, ppid, group, session;
   char mark[SBX_NONCE_LEN + 1];
   struct sbx_row *row;
-  size_t i;
   int name_at = 0;
 
   if (sscanf(line, "p %7ld %7ld %7ld %7ld %32s %n", &pid, &ppid, &group,
@@ -58,17 +65,30 @@ int sbx_table_add(struct sbx_table *t, const char *line) {
   row->session = session;
   if (strlen(mark) == SBX_NONCE_LEN)
     memcpy(row->mark, mark, sizeof(row->mark));
-  for (i = 0; i + 1 < sizeof(row->name) && line[name_at] != '\0'; i++) {
-    char c = line[name_at++];
-
-    row->name[i] = c >= 0x20 && c < 0x7f ? c : '?';
-  }
+  sbx_proc_name(row->name, line + name_at, strlen(line + name_at));
   return 0;
+}
+
+struct sbx_row *sbx_table_add_stat(struct sbx_table *t,
+                                   const struct sbx_procstat *stat) {
+  struct sbx_row *row = new_row(t);
+
+  if (row == NULL)
+    return NULL;
+  row->pid = stat->pid;
+  row->ppid = stat->ppid;
+  row->group = stat->group;
+  row->session = stat->session;
+  memcpy(row->name, stat->name, sizeof(row->name));
+  return row;
 }
 
 static bool is_marked(const struct sbx_row *row, const struct sbx_tree *tree) {
   if (is_pid(tree->group) &&
       (row->group == tree->group || row->session == tree->group))
+    return true;
+  if (row->serial != SBX_SERIAL_NONE &&
+      (row->serial == tree->serial || row->serial == SBX_SERIAL_FORGED))
     return true;
   return row->mark[0] != '\0' && strcmp(row->mark, tree->mark) == 0;
 }
