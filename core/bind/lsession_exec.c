@@ -174,11 +174,11 @@ static void read_exec(lua_State *L, struct sbx_exec_options *o) {
   o->timeout_ms = (uint64_t)sbx_field_timeout(L, 2, "timeout_ms", 30000);
   o->grace_ms = (uint64_t)sbx_field_integer(L, 2, "grace_period_ms", 0,
                                             SBX_MAX_INTEGER, 500);
-  o->max_output = (size_t)sbx_field_integer(L, 2, "max_output_bytes", 0,
-                                            (lua_Integer)1 << 40, 1 << 20);
-  o->keep = sbx_field_keep(L, 2);
+  o->how.max_output = (size_t)sbx_field_integer(L, 2, "max_output_bytes", 0,
+                                                (lua_Integer)1 << 40, 1 << 20);
+  o->how.keep = sbx_field_keep(L, 2);
   o->stream = sbx_field_boolean(L, 2, "stream");
-  o->root = sbx_field_boolean(L, 2, "root");
+  o->how.root = sbx_field_boolean(L, 2, "root");
 }
 
 /* session:exec{command, args, cwd, env, input, timeout_ms, grace_period_ms,
@@ -211,7 +211,7 @@ static int l_session_exec(lua_State *L) {
     return luaL_error(L, "not enough memory");
   lop->op = &op->base.op;
   read_exec(L, &op->options);
-  if (op->options.root && ls->session->options.root == NULL)
+  if (op->options.how.root && ls->session->options.root == NULL)
     sbx_field_error(L, "root", "needs a session with a root_exec request");
   return sbx_lop_submit(L, lop);
 }

@@ -277,15 +277,18 @@ static const struct sbx_stream_events stream_events = {
 };
 
 int sbx_exec_job_start(struct sbx_runner *r, const struct sbx_command *cmd,
-                       bool root, const struct sbx_job_events *events,
-                       void *arg, struct sbx_job_handle **out,
-                       struct sbx_err *err) {
+                       const struct sbx_job_options *options,
+                       const struct sbx_job_events *events, void *arg,
+                       struct sbx_job_handle **out, struct sbx_err *err) {
   struct sbx_exec_runner *runner = (struct sbx_exec_runner *)r;
-  struct sbx_exec_job *job = calloc(1, sizeof(*job));
+  struct sbx_exec_job *job;
   struct sbx_command named = *cmd;
   char uuid[SBX_UUID_LEN + 1];
   int rc;
 
+  if (options->pty)
+    return sbx_fail(err, SBX_EPROCESS, "a terminal needs the supervisor");
+  job = calloc(1, sizeof(*job));
   if (job == NULL)
     return sbx_fail(err, SBX_EINTERNAL, "out of memory");
   job->base.runner = r;
@@ -316,7 +319,8 @@ int sbx_exec_job_start(struct sbx_runner *r, const struct sbx_command *cmd,
     goto fail;
   }
   rc = sbx_stream_open(runner->runtime,
-                       root ? runner->options.root : runner->options.exec,
+                       options->root ? runner->options.root
+                                     : runner->options.exec,
                        &stream_events, job, &job->stream, err);
   if (rc < 0)
     goto fail;
@@ -342,6 +346,14 @@ void sbx_exec_job_close_input(struct sbx_job_handle *handle) {
 
   if (job->stream != NULL)
     sbx_stream_shutdown(job->stream);
+}
+
+int sbx_exec_job_resize(struct sbx_job_handle *handle, uint16_t rows,
+                        uint16_t cols) {
+  (void)handle;
+  (void)rows;
+  (void)cols;
+  return -ENOTSUP;
 }
 
 void sbx_exec_job_pause(struct sbx_job_handle *handle, enum sbx_fd fd) {

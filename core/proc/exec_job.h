@@ -42,14 +42,16 @@ struct sbx_exec_job {
 };
 
 int sbx_exec_job_start(struct sbx_runner *r, const struct sbx_command *cmd,
-                       bool root, const struct sbx_job_events *events,
-                       void *arg, struct sbx_job_handle **out,
-                       struct sbx_err *err);
+                       const struct sbx_job_options *options,
+                       const struct sbx_job_events *events, void *arg,
+                       struct sbx_job_handle **out, struct sbx_err *err);
 int sbx_exec_job_write(struct sbx_job_handle *handle, const void *data,
                        size_t len);
 void sbx_exec_job_close_input(struct sbx_job_handle *handle);
 void sbx_exec_job_pause(struct sbx_job_handle *handle, enum sbx_fd fd);
 void sbx_exec_job_resume(struct sbx_job_handle *handle, enum sbx_fd fd);
+int sbx_exec_job_resize(struct sbx_job_handle *handle, uint16_t rows,
+                        uint16_t cols);
 void sbx_exec_job_close(struct sbx_job_handle *handle);
 
 #endif

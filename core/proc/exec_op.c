@@ -145,6 +145,9 @@ static void on_exit_event(void *arg, const struct sbx_job_exit *ex) {
   op->exit_known = true;
   op->exit_code = ex->exit_code;
   op->signal = ex->signal;
+  op->oom = ex->oom;
+  op->usage_known = ex->usage_known;
+  op->usage = ex->usage;
   if (!op->killing)
     succeed(op);
 }
@@ -269,10 +272,10 @@ static void start(struct sbx_op *base) {
   op->base.abandon = abandon;
   if (!sbx_session_op_enter(&op->base))
     return;
-  if (sbx_capture_new(&op->capture[0], op->options.max_output,
-                      op->options.keep) < 0 ||
-      sbx_capture_new(&op->capture[1], op->options.max_output,
-                      op->options.keep) < 0 ||
+  if (sbx_capture_new(&op->capture[0], op->options.how.max_output,
+                      op->options.how.keep) < 0 ||
+      sbx_capture_new(&op->capture[1], op->options.how.max_output,
+                      op->options.how.keep) < 0 ||
       sbx_timer_new(&op->timer, s->runtime, on_timer, op) < 0) {
     sbx_fail(&err, SBX_EINTERNAL, "out of memory");
     fail(op, &err);
@@ -280,7 +283,7 @@ static void start(struct sbx_op *base) {
   }
   s->last_was_process = false;
   sbx_timer_start(op->timer, op->options.timeout_ms);
-  rc = s->runner->ops->start(s->runner, &cmd, op->options.root, &job_events, op,
+  rc = s->runner->ops->start(s->runner, &cmd, &op->options.how, &job_events, op,
                              &op->job, &err);
   if (rc < 0)
     fail(op, &err);

@@ -27,10 +27,8 @@ struct sbx_exec_options {
   size_t input_len;
   bool has_input;
   uint64_t timeout_ms, grace_ms;
-  size_t max_output;
-  enum sbx_keep keep;
-  bool stream; /* queue the output for the consumer, too */
-  bool root;   /* as uid 0 */
+  struct sbx_job_options how; /* all but capture, which is decided here */
+  bool stream;                /* queue the output for the consumer, too */
 };
 
 struct sbx_exec_op {
@@ -51,6 +49,8 @@ struct sbx_exec_op {
   bool exit_known;
   int exit_code;
   int signal;
+  bool oom, usage_known;
+  struct sbx_usage usage;
   uint64_t duration_ms;
   bool timed_out, cancelled;
   bool could_not_start; /* the command; the engine worked */

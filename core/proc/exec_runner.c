@@ -67,6 +67,14 @@ static int list_listeners(struct sbx_runner *base,
   return 0;
 }
 
+static void lose_channel(struct sbx_runner *r) {
+  struct sbx_exec_runner *runner = (struct sbx_exec_runner *)r;
+
+  runner->channel = NULL;
+  sbx_census_end(runner->census);
+  runner->census = NULL;
+}
+
 static const struct sbx_runner_ops ops = {
     .start = sbx_exec_job_start,
     .write = sbx_exec_job_write,
@@ -76,8 +84,10 @@ static const struct sbx_runner_ops ops = {
     .signal = sbx_hunt_signal,
     .kill = sbx_hunt_kill,
     .count = sbx_hunt_count,
+    .resize = sbx_exec_job_resize,
     .close = sbx_exec_job_close,
     .listeners = list_listeners,
+    .lose = lose_channel,
     .free = free_runner,
 };
 
@@ -103,12 +113,4 @@ int sbx_exec_runner_new(struct sbx_runner **out, struct sbx_runtime *rt,
     sbx_request_ref(options->agent);
   *out = &r->base;
   return 0;
-}
-
-void sbx_exec_runner_lose_channel(struct sbx_runner *r) {
-  struct sbx_exec_runner *runner = (struct sbx_exec_runner *)r;
-
-  runner->channel = NULL;
-  sbx_census_end(runner->census);
-  runner->census = NULL;
 }

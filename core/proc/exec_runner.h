@@ -21,11 +21,9 @@ struct sbx_exec_runner_options {
                                 second route of a kill; may be NULL */
 };
 
-/* Takes references to the requests. The channel is borrowed, see below. */
+/* Takes references to the requests. The channel is borrowed, until `lose`. */
 int sbx_exec_runner_new(struct sbx_runner **out, struct sbx_runtime *rt,
                         const struct sbx_exec_runner_options *options,
                         struct sbx_channel *channel);
-/* The channel ended and was freed: from now on nothing can be asked. */
-void sbx_exec_runner_lose_channel(struct sbx_runner *r);
 
 #endif

@@ -41,6 +41,9 @@ int sbx_process_info_copy(struct sbx_process_info *out,
   out->exit_known = p->exit_known;
   out->exit_code = p->exit_code;
   out->signal = p->signal;
+  out->oom = p->oom;
+  out->usage_known = p->usage_known;
+  out->usage = p->usage;
   out->started_at = p->started_at;
   out->ended_at = p->ended_at;
   return 0;
@@ -53,7 +56,8 @@ void sbx_process_info_fini(struct sbx_process_info *info) {
 }
 
 int sbx_process_new(struct sbx_process **out, struct sbx_session *s, char *id,
-                    struct sbx_command_copy *command, bool has_stdin) {
+                    struct sbx_command_copy *command,
+                    const struct sbx_job_options *how, bool has_stdin) {
   struct sbx_process *p = calloc(1, sizeof(*p));
 
   if (p == NULL || sbx_ring_new(&p->ring[0], s->options.max_output) < 0 ||
@@ -69,6 +73,7 @@ int sbx_process_new(struct sbx_process **out, struct sbx_session *s, char *id,
   p->id = id;
   p->command = *command;
   memset(command, 0, sizeof(*command));
+  p->how = *how;
   p->has_stdin = has_stdin;
   p->status = SBX_PROCESS_STARTING;
   sbx_list_init(&p->starter);
@@ -196,6 +201,9 @@ static void on_exit_event(void *arg, const struct sbx_job_exit *ex) {
   p->exit_known = true;
   p->exit_code = ex->exit_code;
   p->signal = ex->signal;
+  p->oom = ex->oom;
+  p->usage_known = ex->usage_known;
+  p->usage = ex->usage;
   end(p);
 }
 
@@ -230,7 +238,7 @@ int sbx_process_launch(struct sbx_process *p, struct sbx_err *err) {
   struct sbx_runner *runner = p->session->runner;
 
   p->session->last_was_process = true;
-  return runner->ops->start(runner, &cmd, false, &events, p, &p->job, err);
+  return runner->ops->start(runner, &cmd, &p->how, &events, p, &p->job, err);
 }
 
 static void on_killed(void *arg, const struct sbx_err *err) {

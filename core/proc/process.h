@@ -21,10 +21,13 @@ struct sbx_process {
   struct sbx_session *session; /* the session owns the record */
   char *id;
   struct sbx_command_copy command;
+  struct sbx_job_options how;
   bool has_stdin;
   enum sbx_process_status status;
   bool exit_known;
   int exit_code, signal;
+  bool oom, usage_known;
+  struct sbx_usage usage;
   int64_t started_at, ended_at; /* wall clock, ms; 0: not yet */
   struct sbx_ring *ring[2];
   struct sbx_job_handle *job;
@@ -45,6 +48,8 @@ struct sbx_process_info {
   enum sbx_process_status status;
   bool exit_known;
   int exit_code, signal;
+  bool oom, usage_known;
+  struct sbx_usage usage;
   int64_t started_at, ended_at;
 };
 
@@ -55,7 +60,8 @@ void sbx_process_info_fini(struct sbx_process_info *info); /* any thread */
 
 /* Adds a record, in state STARTING. Takes over *command and id. */
 int sbx_process_new(struct sbx_process **out, struct sbx_session *s, char *id,
-                    struct sbx_command_copy *command, bool has_stdin);
+                    struct sbx_command_copy *command,
+                    const struct sbx_job_options *how, bool has_stdin);
 /* Drops the record; its processes are left alone. */
 void sbx_process_remove(struct sbx_process *p);
 struct sbx_process *sbx_process_find(struct sbx_session *s, const char *id);

@@ -264,6 +264,20 @@ static void start_close_stdin(struct sbx_op *base) {
   sbx_process_op_finish_info(op, p);
 }
 
+static void start_resize(struct sbx_op *base) {
+  struct sbx_process_op *op = (struct sbx_process_op *)base;
+  struct sbx_process *p = enter(base);
+
+  if (p == NULL || !must_run(op, p))
+    return;
+  if (!p->how.pty ||
+      p->job->runner->ops->resize(p->job, op->rows, op->cols) < 0)
+    sbx_process_op_fail(op, SBX_EPROCESS, "the process '%s' has no terminal",
+                        op->id);
+  else
+    sbx_process_op_finish_info(op, p);
+}
+
 static void on_wait_over(void *arg) {
   struct sbx_process_op *op = arg;
 
@@ -403,6 +417,7 @@ CLASS(sbx_signal_op_class, "process.signal", start_signal, cancel_signal);
 CLASS(sbx_write_op_class, "process.write", start_write, cancel);
 CLASS(sbx_close_stdin_op_class, "process.close_stdin", start_close_stdin,
       cancel);
+CLASS(sbx_resize_op_class, "process.resize", start_resize, cancel);
 CLASS(sbx_wait_op_class, "process.wait", start_wait, cancel);
 CLASS(sbx_stop_op_class, "process.stop", start_stop, cancel);
 CLASS(sbx_drop_op_class, "process.drop", start_stop, cancel);

@@ -15,7 +15,9 @@ struct sbx_process_op {
   /* arguments */
   char *id;
   struct sbx_command_copy command; /* start */
+  struct sbx_job_options how;      /* start */
   bool has_stdin;                  /* start */
+  uint16_t rows, cols;             /* resize */
   uint64_t time_ms; /* start, wait: the deadline. stop: the grace period */
   char signal[16];  /* signal */
   uint8_t *data;    /* write */
@@ -48,6 +50,7 @@ extern const struct sbx_op_class sbx_logs_op_class;
 extern const struct sbx_op_class sbx_signal_op_class;
 extern const struct sbx_op_class sbx_write_op_class;
 extern const struct sbx_op_class sbx_close_stdin_op_class;
+extern const struct sbx_op_class sbx_resize_op_class;
 extern const struct sbx_op_class sbx_wait_op_class;
 extern const struct sbx_op_class sbx_stop_op_class;
 extern const struct sbx_op_class sbx_drop_op_class; /* kills, forgets */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proc/exec_runner.h"
 #include "proc/process.h"
 
 #define CLIENT_TEXT_MAX (16u * 1024u)
@@ -159,7 +158,7 @@ void sbx_session_end(struct sbx_session *s, enum sbx_close_reason reason) {
   abandon_ops(s);
   sbx_process_close_all(s);
   if (s->runner != NULL) {
-    sbx_exec_runner_lose_channel(s->runner);
+    s->runner->ops->lose(s->runner);
     sbx_channel_free(s->channel);
     s->channel = NULL;
     s->runner->ops->free(s->runner);

@@ -28,7 +28,7 @@ static void launch(struct sbx_process_op *op) {
   int rc;
 
   if (id == NULL ||
-      sbx_process_new(&p, s, id, &op->command, op->has_stdin) < 0) {
+      sbx_process_new(&p, s, id, &op->command, &op->how, op->has_stdin) < 0) {
     sbx_process_op_fail(op, SBX_EINTERNAL, "out of memory");
     return;
   }

@@ -105,8 +105,7 @@ static struct sbx_exec_op *new_exec(struct sbx_mailbox *mb,
       .command = shell_command(text),
       .timeout_ms = timeout_ms,
       .grace_ms = 300,
-      .max_output = 100000,
-      .keep = SBX_KEEP_BOTH,
+      .how = {.max_output = 100000, .keep = SBX_KEEP_BOTH},
   };
 
   return sbx_exec_op_new(mb, s, &options);
