@@ -9,9 +9,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_C_VISIBILITY_PRESET hidden)
 
 add_compile_definitions(_GNU_SOURCE SBX_VERSION="${PROJECT_VERSION}")
-add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
-                    -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
-                    -Wwrite-strings -Wvla -fno-strict-aliasing)
+set(SBX_WARNINGS -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion
+  -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
+  -Wvla)
+add_compile_options(${SBX_WARNINGS} -fno-strict-aliasing)
 if(SBX_WERROR)
   add_compile_options(-Werror)
 endif()
