@@ -97,5 +97,6 @@ void sbx_lrun_open(lua_State *L);     /* run */
 void sbx_lhttp_open(lua_State *L);    /* http */
 void sbx_ljson_open(lua_State *L);    /* json_encode ... null */
 void sbx_lsession_open(lua_State *L); /* session; with lsession.c only */
+void sbx_lsupervisor_open(lua_State *L);
 
 #endif

@@ -26,6 +26,7 @@ int luaopen_anvia_sandbox_core(lua_State *L) {
   sbx_ljson_open(L);
 #ifdef SBX_HAVE_LSESSION
   sbx_lsession_open(L);
+  sbx_lsupervisor_open(L);
 #endif
 #ifdef SBX_HAVE_LBOX
   sbx_box_open(L);

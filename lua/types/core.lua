@@ -104,6 +104,13 @@ function core.uuid() end
 ---@return string
 function core.random_hex(digits) end
 
+--- The program that is PID 1 of a session's container; nil when the library was
+--- built without one for this architecture.
+---@param arch string as the engine calls it: "amd64", "arm64"
+---@return string? bytes
+---@return string? sha256 in hex
+function core.supervisor(arch) end
+
 --- See lua/anvia/sandbox/json.lua.
 ---@param value any
 ---@return string? text
