@@ -25,6 +25,9 @@
 /* Frames beyond this wait with the sender, not in a queue. */
 #define SBX_MUX_QUEUE (1024u * 1024u)
 
+/* Bytes of a socket in LISTENER. */
+#define SBX_MUX_SOCKET 19
+
 struct sbx_mux;
 struct sbx_mux_channel;
 
@@ -126,6 +129,9 @@ int sbx_mux_control(struct sbx_mux_channel *ch, enum sbx_msg_type type,
 /* n more bytes of DATA were consumed: their credit goes back. */
 void sbx_mux_consumed(struct sbx_mux_channel *ch, enum sbx_msg_stream stream,
                       size_t n);
+/* From on_msg: the message makes no sense in a way that the mux cannot know. It
+ * is a violation like the others; on_broken follows. */
+void sbx_mux_blame(struct sbx_mux_channel *ch, const char *what);
 /* Frees ch, at any time, also after its last event; no more events. If it has
  * not ended the supervisor is told, with the next frames or soon. NULL is fine.
  */
