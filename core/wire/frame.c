@@ -6,8 +6,8 @@
 
 #include "wire/msg.h"
 
-/* The memory of a payload that was larger is given back after it. */
-#define FRAME_KEEP (64u * 1024)
+/* Memory for a payload beyond this is given back after it. */
+#define FRAME_KEEP SBX_FRAME_UP_MAX
 
 void sbx_framer_init(struct sbx_framer *f, uint32_t max) {
   memset(f, 0, sizeof(*f));
