@@ -19,6 +19,11 @@ struct sbx_capture {
   struct sbx_buf head;   /* the first head_cap + MARGIN bytes */
   struct sbx_ring *tail; /* the last tail_cap + MARGIN of those that came
                             after head_cap; NULL when tail_cap is 0 */
+  /* Bytes were left out before they came here: the head is what it is, and
+   * the tail begins at this offset of the ring. */
+  bool gap;
+  size_t head_len;
+  uint64_t tail_from;
 };
 
 int sbx_capture_new(struct sbx_capture **out, size_t cap, enum sbx_keep keep) {
@@ -56,12 +61,12 @@ void sbx_capture_free(struct sbx_capture *c) {
 int sbx_capture_push(struct sbx_capture *c, const uint8_t *data, size_t len) {
   if (len == 0)
     return 0;
-  size_t to_head = c->head.max - c->head.len;
+  size_t to_head = c->gap ? 0 : c->head.max - c->head.len;
   if (to_head > len)
     to_head = len;
   /* The margin of the head belongs to the tail as well. */
   size_t skip = 0;
-  if (c->total < c->head_cap) {
+  if (!c->gap && c->total < c->head_cap) {
     skip = c->head_cap - (size_t)c->total;
     if (skip > len)
       skip = len;
@@ -82,6 +87,18 @@ int sbx_capture_push(struct sbx_capture *c, const uint8_t *data, size_t len) {
 
 uint64_t sbx_capture_total(const struct sbx_capture *c) {
   return c->total;
+}
+
+static size_t head_end(const struct sbx_capture *c);
+
+void sbx_capture_omit(struct sbx_capture *c, uint64_t n) {
+  if (n == 0)
+    return;
+  if (!c->gap)
+    c->head_len = c->total <= c->head_cap ? (size_t)c->total : head_end(c);
+  c->gap = true;
+  c->tail_from = c->tail ? sbx_ring_total(c->tail) : 0;
+  c->total += n;
 }
 
 /* Copies stream bytes from offset `from` on, which must be kept. */
@@ -123,8 +140,52 @@ static uint64_t tail_start(const struct sbx_capture *c) {
   return start + (end - before);
 }
 
+/* After a gap: what came behind it is the tail, or its end is. Returns the
+ * tail's length and where it starts in the ring. */
+static size_t tail_after_gap(const struct sbx_capture *c, uint64_t *from) {
+  *from = c->tail_from;
+  if (!c->tail)
+    return 0;
+  uint64_t end = sbx_ring_total(c->tail), start = end - c->tail_cap;
+  if (end - c->tail_from > c->tail_cap) {
+    uint8_t near[2 * MARGIN];
+    size_t before =
+        start - c->tail_from < MARGIN ? (size_t)(start - c->tail_from) : MARGIN;
+    size_t len =
+        sbx_ring_copy(c->tail, start - before, near, before + MARGIN, NULL);
+    size_t at;
+    sbx_utf8_around(near, len, before, &at);
+    *from = start + (at - before);
+  }
+  return (size_t)(end - *from);
+}
+
+static int finish_with_gap(const struct sbx_capture *c,
+                           struct sbx_captured *out) {
+  uint64_t from;
+  size_t tail = tail_after_gap(c, &from);
+  size_t len = c->head_len + tail;
+
+  if (len > 0) {
+    out->data = malloc(len);
+    if (!out->data)
+      return -ENOMEM;
+    if (c->head_len > 0)
+      memcpy(out->data, c->head.data, c->head_len);
+    if (tail > 0)
+      sbx_ring_copy(c->tail, from, out->data + c->head_len, tail, NULL);
+  }
+  out->len = len;
+  out->omitted = c->total - len;
+  out->truncated = true;
+  out->cut_at = c->head_len;
+  return 0;
+}
+
 int sbx_capture_finish(const struct sbx_capture *c, struct sbx_captured *out) {
   memset(out, 0, sizeof(*out));
+  if (c->gap)
+    return finish_with_gap(c, out);
   size_t head;
   uint64_t tail;
   if (c->total <= (uint64_t)c->head_cap + c->tail_cap) {

@@ -38,7 +38,13 @@ void sbx_capture_free(struct sbx_capture *c); /* c may be NULL */
 /* 0, or -ENOMEM: then nothing was pushed or counted. */
 int sbx_capture_push(struct sbx_capture *c, const uint8_t *data, size_t len);
 
-/* Bytes ever pushed. */
+/* n bytes were left out here by somebody who captured before us, with the same
+ * cap and keep. What was pushed so far is the head and is not cut again (as
+ * much of it as was kept); what follows is the tail. The result is then that of
+ * pushing everything here. */
+void sbx_capture_omit(struct sbx_capture *c, uint64_t n);
+
+/* Bytes ever pushed, and left out before. */
 uint64_t sbx_capture_total(const struct sbx_capture *c);
 
 /* Fills *out with what is kept so far; c is unchanged, so more may be pushed.

@@ -177,7 +177,94 @@ static void test_odd_calls(void) {
   sbx_capture_free(NULL);
 }
 
+static uint32_t seed = 1;
+
+static uint32_t pick(uint32_t below) {
+  seed = seed * 1664525u + 1013904223u;
+  return below ? (seed >> 8) % below : 0;
+}
+
+/* Text with characters of every length, and with bytes that are none. */
+static size_t make_text(uint8_t *out, size_t cap) {
+  static const char *const words[] = {"a",    "\n",   "é",        "日",   "😀",
+                                      "\x80", "\xe6", "\xf0\x9f", "\xff", "bc"};
+  size_t len = 0, want = pick((uint32_t)cap - 8);
+  while (len < want) {
+    const char *word = words[pick(sizeof(words) / sizeof(words[0]))];
+    memcpy(out + len, word, strlen(word));
+    len += strlen(word);
+  }
+  return len;
+}
+
+static void push_in_pieces(struct sbx_capture *c, const uint8_t *in,
+                           size_t len) {
+  while (len > 0) {
+    size_t n = 1 + pick((uint32_t)len);
+    CHECK_INT(sbx_capture_push(c, in, n), 0);
+    in += n;
+    len -= n;
+  }
+}
+
+/* What was captured where it came from, and then here, is as if it had been
+ * captured here only. */
+static void test_captured_before(void) {
+  uint8_t text[400];
+  for (int round = 0; round < 20000; round++) {
+    size_t len = make_text(text, sizeof(text)), cap = pick(200);
+    enum sbx_keep keep = (enum sbx_keep)pick(3);
+    struct sbx_capture *there = fresh(cap, keep), *here = fresh(cap, keep);
+    struct sbx_captured want, shipped;
+
+    push_in_pieces(there, text, len);
+    REQUIRE(sbx_capture_finish(there, &shipped) == 0);
+    push_in_pieces(here, shipped.data, shipped.cut_at);
+    sbx_capture_omit(here, shipped.omitted);
+    push_in_pieces(here, shipped.data + shipped.cut_at,
+                   shipped.len - shipped.cut_at);
+    expect(text, len, cap, keep, &want);
+    check_result(here, &want);
+    CHECK_INT(sbx_capture_total(here), len);
+    free(want.data);
+    free(shipped.data);
+    sbx_capture_free(there);
+    sbx_capture_free(here);
+  }
+}
+
+/* Whoever captured before us may have done it wrongly: the cap holds, and every
+ * byte is kept or counted. */
+static void test_omitted_anywhere(void) {
+  uint8_t text[400];
+  for (int round = 0; round < 5000; round++) {
+    size_t cap = pick(100);
+    struct sbx_capture *c = fresh(cap, (enum sbx_keep)pick(3));
+    struct sbx_captured got;
+    uint64_t total = 0;
+    bool gap = false;
+
+    for (int i = 0; i < 5; i++) {
+      size_t len = make_text(text, sizeof(text));
+      uint64_t omitted = pick(2) ? pick(1000) : 0;
+      push_in_pieces(c, text, len);
+      sbx_capture_omit(c, omitted);
+      total += len + omitted;
+      gap = gap || omitted > 0;
+    }
+    REQUIRE(sbx_capture_finish(c, &got) == 0);
+    CHECK(got.len <= cap);
+    CHECK(got.cut_at <= got.len);
+    CHECK_INT(got.len + got.omitted, total);
+    CHECK(got.truncated || !gap);
+    free(got.data);
+    sbx_capture_free(c);
+  }
+}
+
 int main(void) {
+  test_captured_before();
+  test_omitted_anywhere();
   test_against_the_stream();
   test_examples();
   test_long_stream();
