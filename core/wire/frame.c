@@ -40,7 +40,7 @@ static size_t take_payload(struct sbx_framer *f, const uint8_t *in, size_t len,
       *done = true;
       return total;
     }
-    if (sbx_buf_reserve(&f->buf, total) < 0)
+    if (len > 0 && sbx_buf_reserve(&f->buf, total) < 0)
       f->left = total;
   }
   size_t want = f->left > 0 ? f->left : total - f->buf.len;

@@ -102,7 +102,59 @@ static void names_are_printable(void) {
   sbx_table_fini(&t);
 }
 
+static void serials_are_read_from_two_limits(void) {
+  static const struct {
+    uint64_t locks, rss, want;
+  } cases[] = {
+      {SBX_LIMIT_NONE, SBX_LIMIT_NONE, SBX_SERIAL_NONE},
+      {1, SBX_SERIAL_SUM - 1, 1},
+      {SBX_SERIAL_SUM - 1, 1, SBX_SERIAL_SUM - 1},
+      {7, SBX_SERIAL_SUM - 7, 7},
+      {6, SBX_SERIAL_SUM - 7, SBX_SERIAL_FORGED},
+      {7, SBX_SERIAL_SUM - 8, SBX_SERIAL_FORGED},
+      {7, SBX_LIMIT_NONE, SBX_SERIAL_FORGED},
+      {SBX_LIMIT_NONE, SBX_SERIAL_SUM - 7, SBX_SERIAL_FORGED},
+      {0, SBX_SERIAL_SUM, SBX_SERIAL_FORGED},
+      {SBX_SERIAL_SUM, 0, SBX_SERIAL_FORGED},
+      {SBX_SERIAL_SUM + 1, SBX_LIMIT_NONE, SBX_SERIAL_FORGED},
+      {0, 0, SBX_SERIAL_FORGED},
+  };
+
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    CHECK_INT(sbx_serial_of(cases[i].locks, cases[i].rss), cases[i].want);
+}
+
+static void serials_and_those_who_forge_them_are_members(void) {
+  static const struct {
+    long pid, ppid;
+    uint64_t serial;
+  } rows[] = {{10, 1, 7},
+              {11, 1, 7},                 /* by its serial */
+              {12, 1, 8},                 /* another's */
+              {13, 1, SBX_SERIAL_FORGED}, /* anybody's */
+              {14, 13, SBX_SERIAL_NONE},  /* by descent */
+              {15, 1, SBX_SERIAL_NONE}};
+  struct sbx_table t = {0};
+  struct sbx_tree seven = {.serial = 7}, nine = {.serial = 9}, none = {0};
+
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    struct sbx_procstat stat = {.pid = rows[i].pid, .ppid = rows[i].ppid};
+    stat.group = stat.session = stat.pid;
+    sbx_proc_name(stat.name, "a b", 3);
+    struct sbx_row *row = sbx_table_add_stat(&t, &stat);
+    REQUIRE(row != NULL);
+    row->serial = rows[i].serial;
+    CHECK_STR(row->name, "a b");
+  }
+  CHECK_STR(members(&t, &seven), "10 11 13 14 ");
+  CHECK_STR(members(&t, &nine), "13 14 ");
+  CHECK_STR(members(&t, &none), "13 14 ");
+  sbx_table_fini(&t);
+}
+
 int main(void) {
+  serials_are_read_from_two_limits();
+  serials_and_those_who_forge_them_are_members();
   members_are_found_in_every_way();
   rows_of_the_workload_are_not_trusted();
   a_cycle_of_parents_ends();
