@@ -29,6 +29,7 @@ local DEFAULTS = {
   volume = ":",
   container = "echo '[]'",
   context = "echo unix:///fake.sock",
+  image = "echo '[]'",
   pull = ":",
 }
 
@@ -85,10 +86,11 @@ function Fake:called(pattern)
   return false
 end
 
---- Options for sandbox.docker().
+--- Options for sandbox.docker(). The runner is the one that a shell can play.
 function Fake:options(extra)
   local options = {
     image = "fake",
+    runner = "exec",
     docker_path = self.path,
     workdir = self.dir .. "/workspace",
   }

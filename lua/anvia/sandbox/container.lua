@@ -2,6 +2,8 @@
 -- container.lua - what a session's container looks like: its name, its labels,
 -- its workspace, and the engine's orders for it. Pure: asks nobody.
 
+local capabilities = require("anvia.sandbox.capabilities")
+
 local M = {}
 
 M.LABEL = "anvia.sandbox"
@@ -11,6 +13,7 @@ M.LABEL_CREATED = "anvia.sandbox.created"
 M.LABEL_EXPIRES = "anvia.sandbox.expires"
 M.LABEL_MODE = "anvia.sandbox.workspace.mode"
 M.LABEL_VOLUME = "anvia.sandbox.workspace.volume"
+M.LABEL_SUPERVISOR = "anvia.sandbox.supervisor"
 M.PREFIX_METADATA = "anvia.sandbox.metadata."
 
 -- Ids become container and volume names as they are, so an id that an engine
@@ -88,14 +91,42 @@ local function labels_of(id, sandbox, session, volume, facts)
   return labels
 end
 
+-- Who PID 1 is, and what it and its commands may do. The supervisor is root and makes
+-- commands the session's user itself, since only so it can kill what has changed its
+-- user, and hand the workspace over.
+local function add_rights(plan, sandbox, runner)
+  local security = sandbox.security
+  plan.no_new_privileges = security.no_new_privileges
+  if runner.name == "exec" then
+    plan.user = sandbox.user
+    plan.drop_capabilities, plan.add_capabilities = security.drop_capabilities, {}
+    return plan
+  end
+  local names, mask = capabilities.of_commands(security.drop_capabilities)
+  plan.user = "0:0"
+  plan.drop_capabilities = { "ALL" }
+  for i, name in ipairs(security.drop_capabilities) do
+    plan.drop_capabilities[i + 1] = name -- so that the engine looks at the names
+  end
+  plan.add_capabilities = capabilities.of_container(names)
+  plan.supervisor = {
+    path = runner.path,
+    mount = runner.mount,
+    user = runner.user,
+    capabilities = mask,
+  }
+  return plan
+end
+
 --- The plan of one container. `facts` are {id, create_id, now_ms, ttl_ms,
 --- owner_labels}: a name for the session if the caller gave none, a name for this
---- very attempt, the time of day, how long it may live, and who asks.
-function M.plan(sandbox, session, facts)
+--- very attempt, the time of day, how long it may live, and who asks. `runner` is what
+--- runner.lua has chosen.
+function M.plan(sandbox, session, facts, runner)
   local id = session.id or facts.id
   local volume = volume_of(session.workspace, id, facts)
-  local security, limits = sandbox.security, sandbox.limits
-  return {
+  local limits = sandbox.limits
+  return add_rights({
     id = id,
     name = M.container_name(id),
     create_id = facts.create_id,
@@ -103,17 +134,14 @@ function M.plan(sandbox, session, facts)
     labels = labels_of(id, sandbox, session, volume, facts),
     volume = volume,
     workdir = sandbox.workdir,
-    user = sandbox.user,
     network = M.network(sandbox.network),
     ports = session.ports,
     runtime = sandbox.runtime,
     memory_mb = limits.memory_mb,
     cpus = limits.cpus,
     pids_limit = limits.pids_limit,
-    readonly_rootfs = security.readonly_rootfs,
-    no_new_privileges = security.no_new_privileges,
-    drop_capabilities = security.drop_capabilities,
-  }
+    readonly_rootfs = sandbox.security.readonly_rootfs,
+  }, sandbox, runner)
 end
 
 return M

@@ -13,6 +13,7 @@ local lifecycle = require("anvia.sandbox.lifecycle")
 local manifest = require("anvia.sandbox.manifest")
 local owner = require("anvia.sandbox.owner")
 local ports = require("anvia.sandbox.ports")
+local runners = require("anvia.sandbox.runner")
 local sessions = require("anvia.sandbox.session")
 local task = require("anvia.sandbox.task")
 local workspace = require("anvia.sandbox.workspace")
@@ -21,29 +22,38 @@ local M = {}
 
 local OP = "create_session"
 
-local function plan_of(sandbox, opts)
-  return container.plan(sandbox, opts, {
-    id = core.random_hex(24),
+-- What all tries of one call have in common.
+local function facts_of(sandbox, opts)
+  return {
+    id = opts.id or core.random_hex(24),
     create_id = core.random_hex(32),
     now_ms = core.wall_ms(),
     ttl_ms = sandbox.lifecycle.ttl_ms,
     owner_labels = owner.label({}, owner.here()),
-  })
+  }
 end
 
 local function core_session(sandbox, engine, plan)
-  return core.session({
+  local request = {
     attach = engine:attach_request(plan),
-    exec = engine:exec_request(plan.name),
-    root_exec = engine:exec_request(plan.name, "0"),
-    agent = engine:agent_request(plan.name),
     remove = engine:remove_request(plan.name),
     workdir = plan.workdir,
     ttl_ms = sandbox.lifecycle.ttl_ms,
     idle_timeout_ms = sandbox.lifecycle.idle_timeout_ms,
     max_processes = sandbox.limits.max_processes,
     max_output_bytes = sandbox.limits.max_output_bytes,
-  })
+  }
+  if plan.supervisor then
+    request.runner = "supervisor"
+    request.user = plan.supervisor.user
+    request.capabilities = plan.supervisor.capabilities
+    request.no_new_privileges = plan.no_new_privileges
+  else
+    request.exec = engine:exec_request(plan.name)
+    request.root_exec = engine:exec_request(plan.name, "0")
+    request.agent = engine:agent_request(plan.name)
+  end
+  return core.session(request)
 end
 
 -- What a failed start means for the caller; the engine's words are kept in `result`
@@ -57,6 +67,10 @@ local EXPLANATIONS = {
   end,
   no_shell = function(plan, err)
     err.message = string.format("the image %s has no usable shell: %s", plan.image, err.message)
+  end,
+  no_supervisor = function(plan, err)
+    err.message = string.format("the supervisor does not start in a container of image %s: %s",
+      plan.image, err.message)
   end,
   port_in_use = function(_, err)
     err.code = "port"
@@ -108,21 +122,50 @@ local function start(sandbox, engine, plan, session_hooks)
   return life, hello
 end
 
--- The first start, and a second one when the image had to be fetched.
-local function start_with_image(sandbox, engine, plan, session_hooks)
-  local ok, err = image.before_create(engine, plan.image, sandbox.pull)
+-- One try: the runner, the plan for it, and the start.
+local function try(call, choose)
+  local runner, err = choose(call)
+  if not runner then
+    return nil, err
+  end
+  call.runner = runner
+  call.plan = container.plan(call.sandbox, call.opts, call.facts, runner)
+  return start(call.sandbox, call.engine, call.plan, call.hooks)
+end
+
+local function first_choice(call)
+  return runners.choose(call.sandbox, call.engine, call.cache, call.warn)
+end
+
+-- The first start, and further ones where there is hope: the image had to be fetched, or
+-- somebody has removed the volume of the supervisor meanwhile.
+local function start_with_image(call)
+  local sandbox, engine = call.sandbox, call.engine
+  local ok, err = image.before_create(engine, sandbox.image, sandbox.pull, call.cache)
   if not ok then
     return nil, err
   end
-  local life, hello = start(sandbox, engine, plan, session_hooks)
+  local life, hello = try(call, first_choice)
   if life then
     return life, hello
   end
-  ok, err = image.after_failure(engine, plan.image, sandbox.pull, hello)
+  ok, err = image.after_failure(engine, sandbox.image, sandbox.pull, call.cache, hello)
   if ok then
-    return start(sandbox, engine, plan, session_hooks)
+    life, hello = try(call, first_choice)
+  elseif err then
+    return nil, err
   end
-  return nil, err or hello
+  if not life and hello.reason == "no_supervisor" then
+    runners.again(call.runner, engine)
+    life, hello = try(call, first_choice)
+  end
+  if not life and hello.reason == "no_supervisor" then
+    local why = hello.message
+    life, hello = try(call, function()
+      return runners.instead(sandbox, call.warn, why)
+    end)
+  end
+  return life, hello
 end
 
 -- Everything that a container needs to become a session.
@@ -148,26 +191,39 @@ local function furnish(session, opts, hello)
   return nil, err
 end
 
---- Creates one session. `sandbox` and `opts` are checked options.
-function M.session(sandbox, engine, opts)
-  local plan = plan_of(sandbox, opts)
-  local ok, err = ports.check_possible(engine, plan.network, plan.ports)
+--- Creates one session. `sandbox` and `opts` are checked options; `cache` is the sandbox's
+--- (see image.lua).
+function M.session(sandbox, engine, opts, cache)
+  local ok, err = ports.check_possible(engine, container.network(sandbox.network), opts.ports)
   if not ok then
     return nil, err
   end
+  local facts = facts_of(sandbox, opts)
   local session_hooks = hooks.new(sandbox.hooks, {
-    session_id = plan.id,
+    session_id = facts.id,
     provider = "docker",
-    workdir = plan.workdir,
+    workdir = sandbox.workdir,
   })
-  local life, hello = start_with_image(sandbox, engine, plan, session_hooks)
+  local call = {
+    sandbox = sandbox,
+    engine = engine,
+    opts = opts,
+    cache = cache,
+    facts = facts,
+    hooks = session_hooks,
+    warn = function(message)
+      session_hooks:tell("on_warning", { message = message })
+    end,
+  }
+  local life, hello = start_with_image(call)
   if not life then
     return nil, hello
   end
   local session = sessions.new({
     core = life.core,
     engine = engine,
-    plan = plan,
+    plan = call.plan,
+    runner = call.runner.name,
     hooks = session_hooks,
     life = life,
     limits = sandbox.limits,

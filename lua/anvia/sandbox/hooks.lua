@@ -17,6 +17,7 @@ M.CHECK = options.record({
   on_file_write = options.callback,
   on_destroy = options.callback,
   on_error = options.callback,
+  on_warning = options.callback,
 })
 
 local Hooks = {}

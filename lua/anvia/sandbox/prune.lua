@@ -7,11 +7,14 @@
 local container = require("anvia.sandbox.container")
 local core = require("anvia.sandbox.core")
 local owner = require("anvia.sandbox.owner")
+local supervisor = require("anvia.sandbox.supervisor")
 
 local M = {}
 
 -- The clocks of two machines may differ by this much.
 local EXPIRY_MARGIN_MS = 60 * 1000
+-- A supervisor's volume of another version may still be wanted by a program that runs now.
+local SUPERVISOR_KEPT_MS = 24 * 60 * 60 * 1000
 
 local function metadata_of(labels)
   local metadata = {}
@@ -96,8 +99,10 @@ function M.list(engine)
   end
   local here, now = owner.here(), core.wall_ms()
   local rows = {}
-  for i, one in ipairs(found) do
-    rows[i] = row_of(one, judge(one.labels, here, now))
+  for _, one in ipairs(found) do
+    if not one.labels[container.LABEL_SUPERVISOR] then -- that one is no session's
+      rows[#rows + 1] = row_of(one, judge(one.labels, here, now))
+    end
   end
   table.sort(rows, function(a, b)
     local x, y = a.created_at or 0, b.created_at or 0
@@ -183,9 +188,50 @@ local function prune_volumes(engine, here, now, dry_run, report, used)
   return true
 end
 
+-- May the volume with another version's supervisor go? {reason, orphaned}, or nil, err.
+local function judge_supervisor(engine, volume, now)
+  local created = tonumber(volume.labels[container.LABEL_CREATED] or "")
+  if not created or created + SUPERVISOR_KEPT_MS > now then
+    return { reason = "it holds the supervisor of another version, and is not old enough" }
+  end
+  local users, err = engine:volume_users(volume.name)
+  if not users then
+    return nil, err
+  elseif #users > 0 then
+    return { reason = "it is in use" }
+  end
+  return { reason = "it holds the supervisor of another version", orphaned = true }
+end
+
+local function prune_supervisors(engine, now, dry_run, report)
+  local names, err = engine:find_volumes({ [container.LABEL_SUPERVISOR] = true })
+  if not names then
+    return nil, err
+  end
+  local volumes
+  volumes, err = engine:describe_volumes(names)
+  if not volumes then
+    return nil, err
+  end
+  for _, volume in ipairs(volumes) do
+    if not supervisor.is_current(volume.name) then
+      local verdict
+      verdict, err = judge_supervisor(engine, volume, now)
+      if not verdict then
+        return nil, err
+      end
+      settle(report, dry_run, { kind = "supervisor", volume = volume.name }, verdict, function()
+        return engine:remove_volume(volume.name)
+      end)
+    end
+  end
+  return true
+end
+
 --- Removes the sessions whose owner is provably dead, or whose time is over while
 --- nobody can say whether their owner lives: {removed, kept}, two lists of
---- {kind, id, reason, ...}. Persistent workspaces stay.
+--- {kind, id, reason, ...}. Persistent workspaces stay. Volumes with the supervisor of
+--- another version go when no container has them and they are older than a day.
 function M.prune(engine, dry_run)
   local here, now = owner.here(), core.wall_ms()
   local report = { removed = {}, kept = {} }
@@ -195,6 +241,9 @@ function M.prune(engine, dry_run)
   end
   local ok
   ok, err = prune_volumes(engine, here, now, dry_run, report, used)
+  if ok then
+    ok, err = prune_supervisors(engine, now, dry_run, report)
+  end
   if not ok then
     return nil, err
   end

@@ -10,6 +10,7 @@ local manifest = require("anvia.sandbox.manifest")
 local options = require("anvia.sandbox.options")
 local ports = require("anvia.sandbox.ports")
 local prune = require("anvia.sandbox.prune")
+local supervisor = require("anvia.sandbox.supervisor")
 
 local M = {}
 
@@ -54,6 +55,8 @@ local function workdir(value, name)
   elseif not path:find("^/") or (path .. "/"):find("/%.%.?/") or path:find("//", 1, true)
     or path:find("/$") or path:find("%c") then
     return nil, "option '" .. name .. "' must be an absolute path such as /workspace"
+  elseif (path .. "/"):find(supervisor.DIRECTORY .. "/", 1, true) == 1 then
+    return nil, "option '" .. name .. "' must not be in " .. supervisor.DIRECTORY
   end
   return path
 end
@@ -64,17 +67,6 @@ local function label_name(value, name)
     return nil, "option '" .. name .. "': labels that begin with anvia.sandbox are taken"
   end
   return label, complaint
-end
-
--- A word of the design that this version cannot serve yet is refused as such.
-local function one_of_now(list, later)
-  local check = options.one_of(list)
-  return function(value, name)
-    if value == later then
-      return nil, "option '" .. name .. "': \"" .. later .. "\" is not part of this version"
-    end
-    return check(value, name)
-  end
 end
 
 local LIFECYCLE = options.record({
@@ -108,7 +100,7 @@ local function sandbox_options(default_image)
     network = { options.either(options.one_of({ true, false }), WORD), default = false },
     user = WORD,
     engine = { options.one_of({ "auto", "api", "cli" }), default = "auto" },
-    runner = { one_of_now({ "auto", "exec" }, "supervisor"), default = "auto" },
+    runner = { options.one_of({ "auto", "supervisor", "exec" }), default = "auto" },
     docker_path = options.string({ min = 1 }),
     host = WORD,
     runtime = WORD,
@@ -160,7 +152,7 @@ local methods = {}
 function methods:create_session(opts)
   opts = options.check("create_session", SESSION_OPTIONS, opts)
   opts.workspace = opts.workspace or self._options.workspace
-  local session, err = create.session(self._options, self._engine, opts)
+  local session, err = create.session(self._options, self._engine, opts, self._cache)
   if session and opts.policy then
     local guard = require("anvia.sandbox.guard") -- here, since it needs LPeg
     return guard.bind(session, opts.policy, { on_ask = opts.on_ask })
@@ -193,6 +185,7 @@ end
 ---@return anvia.sandbox.Error? err
 function methods:pull(opts)
   opts = options.check("pull", PULL_OPTIONS, opts)
+  self._cache.facts = nil
   return self._engine:pull(self.image, opts.timeout_ms, opts)
 end
 
@@ -211,6 +204,7 @@ function M.preset(name, default_image)
       image = checked.image,
       _options = checked,
       _engine = engine,
+      _cache = { facts = nil }, -- see image.lua
     }, mt)
   end
 end

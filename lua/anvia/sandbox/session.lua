@@ -107,14 +107,14 @@ function mt.__gc(session)
   session._life:forget()
 end
 
---- `fields` are {core, engine, plan, hooks, life, limits, env, metadata}.
+--- `fields` are {core, engine, plan, runner, hooks, life, limits, env, metadata}.
 function M.new(fields)
   local plan = fields.plan
   return setmetatable({
     id = plan.id,
     provider = "docker",
     workdir = plan.workdir,
-    runner = "exec",
+    runner = fields.runner,
     metadata = fields.metadata,
     published_ports = {},
     _addresses = {},

@@ -7,6 +7,7 @@ local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
 local task = require("anvia.sandbox.task")
 local api_create = require("anvia.sandbox.engine.api_create")
+local api_place = require("anvia.sandbox.engine.api_place")
 local api_pull = require("anvia.sandbox.engine.api_pull")
 local container = require("anvia.sandbox.container")
 local describe = require("anvia.sandbox.engine.describe")
@@ -22,6 +23,7 @@ local STATUS_MS = 2000
 
 local Api = {}
 Api.__index = Api
+api_place(Api)
 
 --- `options` are {host}: the endpoint, "unix:///..." or "tcp://host:port".
 function M.new(options)
@@ -196,7 +198,7 @@ end
 local function filters(labels)
   local list = {}
   for name, value in pairs(labels) do
-    list[#list + 1] = name .. "=" .. value
+    list[#list + 1] = value == true and name or name .. "=" .. value
   end
   table.sort(list)
   return assert(core.json_encode({ label = list }))
@@ -215,8 +217,11 @@ end
 
 --- The ids of the containers with these labels, running or not.
 function Api:find_containers(labels)
-  local list, err = self:_get("list",
-    "/containers/json" .. http.query({ all = 1, filters = filters(labels) }))
+  return self:_ids({ all = 1, filters = filters(labels) })
+end
+
+function Api:_ids(query)
+  local list, err = self:_get("list", "/containers/json" .. http.query(query))
   return list and column(list, "Id"), err
 end
 

@@ -40,6 +40,25 @@ local function add_workspace(body, host, plan, minor)
   end
 end
 
+--- A volume that is there for all: `mount` is {name, target, read_only, labels}. What the
+--- image has at that place is never copied into it.
+function M.add_mount(host, mount, minor)
+  if minor >= MOUNTS then
+    host.Mounts = host.Mounts or {}
+    host.Mounts[#host.Mounts + 1] = {
+      Type = "volume",
+      Source = mount.name,
+      Target = mount.target,
+      ReadOnly = mount.read_only,
+      VolumeOptions = { NoCopy = true, Labels = mount.labels },
+    }
+  else
+    host.Binds = host.Binds or {}
+    host.Binds[#host.Binds + 1] = string.format("%s:%s:%s,nocopy", mount.name, mount.target,
+      mount.read_only and "ro" or "rw")
+  end
+end
+
 local function add_limits(host, plan, minor)
   if plan.memory_mb then
     host.Memory = plan.memory_mb * 1024 * 1024
@@ -56,6 +75,7 @@ end
 
 local function add_security(host, plan)
   host.CapDrop = list_or_nil(plan.drop_capabilities)
+  host.CapAdd = list_or_nil(plan.add_capabilities)
   if plan.no_new_privileges then
     host.SecurityOpt = { "no-new-privileges" }
   end
@@ -65,7 +85,19 @@ local function add_security(host, plan)
   end
 end
 
---- `control` is the shell text that PID 1 runs; `minor` the API's version, 1.minor.
+-- The supervisor has to be PID 1 itself, and an image's health check would run with
+-- its rights.
+local function add_supervisor(body, host, supervisor, minor)
+  body.Entrypoint, body.Cmd = { supervisor.path }, nil
+  body.Healthcheck = { Test = { "NONE" } }
+  if minor >= MOUNTS then
+    host.Init = false
+  end
+  M.add_mount(host, supervisor.mount, minor)
+end
+
+--- `control` is the shell text that PID 1 runs where it is no supervisor; `minor` the
+--- API's version, 1.minor.
 function M.body(plan, control, minor)
   local exposed, bindings = ports_of(plan)
   local host = {
@@ -95,6 +127,9 @@ function M.body(plan, control, minor)
   add_workspace(body, host, plan, minor)
   add_limits(host, plan, minor)
   add_security(host, plan)
+  if plan.supervisor then
+    add_supervisor(body, host, plan.supervisor, minor)
+  end
   return body
 end
 

@@ -66,14 +66,19 @@ end
 -- The operation of a request, as core.http takes it.
 function Http:_start(prefix, method, path, extra)
   extra = extra or {}
+  local body = extra.body
+  if type(body) == "table" then
+    body = assert(core.json_encode(body))
+  end
   return core.http({
     endpoint = self.endpoint,
     method = method,
     path = prefix .. path,
     headers = extra.headers,
-    body = extra.body and assert(core.json_encode(extra.body)) or nil,
+    content_type = extra.content_type,
+    body = body,
     timeout_ms = self:time(extra.timeout_ms or REQUEST_TIMEOUT_MS),
-    max_body_bytes = MAX_BODY_BYTES,
+    max_body_bytes = extra.max_body_bytes or MAX_BODY_BYTES,
     lines = extra.lines,
   })
 end
@@ -115,8 +120,8 @@ function Http:prefix()
   return minor and "/v1." .. string.format("%d", minor) or ""
 end
 
---- Starts a request; the operation, or nil, err. `extra` is {body, headers,
---- timeout_ms, lines}, the body a table.
+--- Starts a request; the operation, or nil, err. `extra` is {body, content_type, headers,
+--- timeout_ms, max_body_bytes, lines}; a body that is a table is sent as JSON.
 function Http:start(op, method, path, extra)
   local minor, err = self:minor(op)
   if not minor then

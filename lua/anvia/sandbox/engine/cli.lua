@@ -7,6 +7,7 @@
 local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
 local task = require("anvia.sandbox.task")
+local cli_place = require("anvia.sandbox.engine.cli_place")
 local cli_run = require("anvia.sandbox.engine.cli_run")
 local describe = require("anvia.sandbox.engine.describe")
 local failure = require("anvia.sandbox.engine.failure")
@@ -21,6 +22,7 @@ local BATCH = 50
 
 local Cli = {}
 Cli.__index = Cli
+cli_place(Cli)
 
 --- `options` are {path, host}: the client to run and the endpoint to name to it,
 --- both optional.
@@ -54,7 +56,9 @@ function Cli:_time(limit_ms)
   return math.max(1, math.min(limit_ms, self._deadline - core.now_ms()))
 end
 
-function Cli:_run(args, timeout_ms, token)
+-- `extra` are {timeout_ms, cancel, input, max_output_bytes}, all optional.
+function Cli:_run(args, extra)
+  extra = extra or {}
   local argv = { self.path }
   for _, arg in ipairs(args) do
     argv[#argv + 1] = arg
@@ -62,15 +66,16 @@ function Cli:_run(args, timeout_ms, token)
   return task.await(core.run({
     argv = argv,
     env = self._env,
-    timeout_ms = self:_time(timeout_ms or REQUEST_TIMEOUT_MS),
-    max_output_bytes = MAX_OUTPUT_BYTES,
+    input = extra.input,
+    timeout_ms = self:_time(extra.timeout_ms or REQUEST_TIMEOUT_MS),
+    max_output_bytes = extra.max_output_bytes or MAX_OUTPUT_BYTES,
     keep = "head",
-  }), token)
+  }), extra.cancel)
 end
 
 --- One request to the end: the client's result if it succeeded, else nil, err.
-function Cli:_request(op, args, timeout_ms, token)
-  local result, err = self:_run(args, timeout_ms, token)
+function Cli:_request(op, args, extra)
+  local result, err = self:_run(args, extra)
   if not result then
     return nil, errors.wrap(op, err)
   elseif result.cancelled then
@@ -98,7 +103,8 @@ end
 
 --- True when the engine answers; otherwise false and what the client says.
 function Cli:ping()
-  local result, err = self:_run({ "version", "--format", "{{.Server.Version}}" }, PING_TIMEOUT_MS)
+  local result, err = self:_run({ "version", "--format", "{{.Server.Version}}" },
+    { timeout_ms = PING_TIMEOUT_MS })
   if not result then
     return false, err.message
   elseif result.timed_out then
@@ -203,22 +209,24 @@ end
 local function with_filters(args, labels)
   for name, value in pairs(labels) do
     args[#args + 1] = "--filter"
-    args[#args + 1] = "label=" .. name .. "=" .. value
+    args[#args + 1] = "label=" .. (value == true and name or name .. "=" .. value)
   end
   return args
 end
 
+function Cli:_lines(op, args)
+  local result, err = self:_request(op, args)
+  return result and lines_of(result.stdout), err
+end
+
 --- The ids of the containers with these labels, running or not.
 function Cli:find_containers(labels)
-  local args = with_filters({ "ps", "-a", "-q", "--no-trunc" }, labels)
-  local result, err = self:_request("list", args)
-  return result and lines_of(result.stdout), err
+  return self:_lines("list", with_filters({ "ps", "-a", "-q", "--no-trunc" }, labels))
 end
 
 --- The names of the volumes with these labels.
 function Cli:find_volumes(labels)
-  local result, err = self:_request("list", with_filters({ "volume", "ls", "-q" }, labels))
-  return result and lines_of(result.stdout), err
+  return self:_lines("list", with_filters({ "volume", "ls", "-q" }, labels))
 end
 
 -- Descriptions of those of `names` that still exist.
@@ -275,8 +283,8 @@ function Cli:remove_volume(name)
 end
 
 function Cli:pull(image, timeout_ms, options)
-  local result, err = self:_request("pull", { "pull", "--quiet", image }, timeout_ms,
-    options and options.cancel)
+  local result, err = self:_request("pull", { "pull", "--quiet", image },
+    { timeout_ms = timeout_ms, cancel = options and options.cancel })
   if result then
     return true
   end

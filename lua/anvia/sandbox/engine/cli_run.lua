@@ -35,15 +35,23 @@ local function csv_field(text)
   return text
 end
 
-local function mount(plan)
-  local fields = { "type=volume", csv_field("dst=" .. plan.workdir) }
-  if plan.volume.name then
-    fields[#fields + 1] = "src=" .. plan.volume.name
+local function mount(target, volume, ...)
+  local fields = { "type=volume", csv_field("dst=" .. target), ... }
+  if volume.name then
+    fields[#fields + 1] = "src=" .. volume.name
   end
-  for _, name in ipairs(sorted_keys(plan.volume.labels)) do
-    fields[#fields + 1] = csv_field("volume-label=" .. name .. "=" .. plan.volume.labels[name])
+  for _, name in ipairs(sorted_keys(volume.labels)) do
+    fields[#fields + 1] = csv_field("volume-label=" .. name .. "=" .. volume.labels[name])
   end
   return table.concat(fields, ",")
+end
+
+-- A volume that is there for all; what the image has at that place is never copied into it.
+local function shared_mount(volume)
+  if volume.read_only then
+    return mount(volume.target, volume, "volume-nocopy", "readonly")
+  end
+  return mount(volume.target, volume, "volume-nocopy")
 end
 
 local function add(argv, ...)
@@ -67,6 +75,9 @@ local function add_security(argv, plan)
   for _, capability in ipairs(plan.drop_capabilities) do
     add(argv, "--cap-drop", capability)
   end
+  for _, capability in ipairs(plan.add_capabilities) do
+    add(argv, "--cap-add", capability)
+  end
   if plan.no_new_privileges then
     add(argv, "--security-opt", "no-new-privileges")
   end
@@ -75,9 +86,35 @@ local function add_security(argv, plan)
   end
 end
 
+-- The image and what PID 1 is. The supervisor has to be PID 1 itself, and an image's
+-- health check would run with its rights.
+local function add_program(argv, plan, control)
+  local supervisor = plan.supervisor
+  if supervisor then
+    add(argv, "--mount", shared_mount(supervisor.mount), "--init=false", "--no-healthcheck")
+    add(argv, "--entrypoint", supervisor.path, plan.image)
+  else
+    add(argv, "--entrypoint", "/bin/sh", plan.image, "-c", control, "sh", "init")
+  end
+end
+
+--- The arguments that create a container which is never started (see cli_place.lua).
+function M.holder_argv(holder)
+  local argv = { "create", "--pull", "never", "--network", "none" }
+  if holder.name then
+    add(argv, "--name", holder.name)
+  end
+  for _, name in ipairs(sorted_keys(holder.labels)) do
+    add(argv, "--label", name .. "=" .. holder.labels[name])
+  end
+  add(argv, "--mount", shared_mount(holder.mount))
+  add(argv, "--entrypoint", holder.mount.target, holder.image)
+  return argv
+end
+
 --- The arguments that follow the client's name. The container lives as long as
 --- the client's standard input: that is the session's lease. `control` is the
---- shell text that PID 1 runs.
+--- shell text that PID 1 runs where it is no supervisor.
 function M.argv(plan, control, getenv)
   local argv = { "run", "-i", "--rm", "--sig-proxy=false", "--pull", "never" }
   add(argv, "--name", plan.name, "--log-driver", "none", "--stop-timeout", "1")
@@ -98,9 +135,9 @@ function M.argv(plan, control, getenv)
   if plan.user then
     add(argv, "--user", plan.user)
   end
-  add(argv, "--mount", mount(plan), "-w", plan.workdir)
+  add(argv, "--mount", mount(plan.workdir, plan.volume), "-w", plan.workdir)
   without_proxies(argv, getenv)
-  add(argv, "--entrypoint", "/bin/sh", plan.image, "-c", control, "sh", "init")
+  add_program(argv, plan, control)
   return argv
 end
 

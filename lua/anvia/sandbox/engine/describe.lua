@@ -86,4 +86,16 @@ function M.volume(raw)
   return { name = string_or(raw.Name, ""), labels = strings_of(raw.Labels) }
 end
 
+--- What counts of an image from `image inspect`: for which machines it is, and who runs
+--- its programs.
+function M.image(raw)
+  raw = table_or_empty(raw)
+  return {
+    id = string_or(raw.Id, ""),
+    architecture = string_or(raw.Architecture, ""),
+    os = string_or(raw.Os, ""),
+    user = string_or(table_or_empty(raw.Config).User, ""),
+  }
+end
+
 return M

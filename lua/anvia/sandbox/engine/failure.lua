@@ -42,6 +42,14 @@ local REASONS = {
       "exec /bin/sh: ",
     },
   },
+  {
+    "no_supervisor",
+    {
+      'exec: "/.anvia/supervisor": ',
+      "exec container process.*/.anvia/supervisor",
+      "exec /.anvia/supervisor: ",
+    },
+  },
   { "port_in_use", { "port is already allocated", "address already in use" } },
   { "not_running", { "container .* is not running" } },
   { "no_container", { "no such container", "no container with name" } },

@@ -14,12 +14,18 @@
 --   explain(op, result, text)  the error for a client that failed, maybe silently
 --   run_as(name, user, argv)   one command in a container, without a session
 --   inspect(name)              a container's description (see describe.lua)
---   find_containers(labels)    ids, whatever their state
+--   find_containers(labels)    ids, whatever their state; a label `true` has any value
 --   find_volumes(labels)       names
 --   describe_containers(ids)   descriptions of those that still exist
 --   describe_volumes(names)    {name, labels}, the same
 --   remove_container(id)       with its anonymous volumes; true if there is none
 --   remove_volume(name)        true if there is none
+--   key()                      a word that is the same for the same engine
+--   inspect_image(name)        an image's description (see describe.lua)
+--   create_holder(holder)      the id of a container that is not started
+--   put_archive(id, path, tar) unpacks in a container's directory
+--   get_archive(id, path, max) a directory as an archive
+--   volume_users(name)         ids of the containers with this volume
 --   pull(image, timeout_ms, options)   see api_pull.lua; the client shows no progress
 
 local api = require("anvia.sandbox.engine.api")

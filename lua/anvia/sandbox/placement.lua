@@ -1,0 +1,199 @@
+-- SPDX-License-Identifier: MIT
+-- placement.lua - the steps that put the supervisor's program into its volume.
+--
+-- All of them work on a `place`: {engine, patient, image, program, mount, deadline}; the
+-- engine ends its requests by the deadline, the patient one does not.
+
+local container = require("anvia.sandbox.container")
+local core = require("anvia.sandbox.core")
+local errors = require("anvia.sandbox.errors")
+local owner = require("anvia.sandbox.owner")
+local sweep = require("anvia.sandbox.sweep")
+local tar = require("anvia.sandbox.tar")
+local task = require("anvia.sandbox.task")
+
+local M = {}
+
+local OP = "create_session"
+
+local FILE, MODE = "supervisor", 365 -- 0555
+
+-- A directory with more in it than this is none of ours.
+local MAX_ARCHIVE_BYTES = 4 * 1024 * 1024
+-- The container that fills; no session can have this name.
+local HOLDER_PREFIX = "anvia-supervisor-"
+-- How long it can be at it, and how long nobody takes it for left over when its owner
+-- cannot be seen.
+local HOLDER_MS, HOLDER_MARGIN_MS = 30000, 60000
+local LOCK_POLL_MS = 50
+-- A container that came too late is looked for this long.
+local LATE_MS, LATE_POLL_MS = 60000, 200
+
+-- Removes what an engine may still make for a request that failed.
+local function sweep_late(engine, create_id)
+  task.spawn(function()
+    local deadline = core.now_ms() + LATE_MS
+    repeat
+      if sweep.once(engine, create_id) then
+        return
+      end
+      task.sleep(LATE_POLL_MS)
+    until core.now_ms() >= deadline
+  end)
+end
+
+-- Runs fn(id) with a container that has the volume mounted, and removes it.
+local function with_holder(place, name, fn)
+  local engine = place.engine
+  local create_id = core.random_hex(32)
+  local now = core.wall_ms()
+  local id, err = engine:create_holder({
+    name = name,
+    image = place.image,
+    mount = place.mount,
+    labels = owner.label({
+      [container.LABEL] = "true",
+      [container.LABEL_CREATE] = create_id,
+      [container.LABEL_CREATED] = string.format("%.0f", now),
+      [container.LABEL_EXPIRES] = string.format("%.0f", now + HOLDER_MS),
+      [container.LABEL_SUPERVISOR] = core._VERSION,
+    }, owner.here()),
+  })
+  if not id then
+    if err.code ~= "docker_command" then
+      sweep_late(place.patient, create_id)
+    end
+    return nil, err
+  end
+  local value
+  value, err = fn(id)
+  local removed, why = engine:remove_container(id)
+  if not removed then
+    sweep_late(place.patient, create_id)
+    return nil, err or why
+  end
+  return value, err
+end
+
+-- "ready", "unfinished" (nothing of it counts) or "foreign".
+local function judge(archive, program)
+  local found
+  for _, entry in ipairs(tar.read(archive) or { { path = "?" } }) do
+    local path = entry.path:gsub("^%./", ""):gsub("^%.anvia/?", "")
+    if path == FILE and entry.type == "file" and not found then
+      found = entry
+    elseif entry.type ~= "directory" or (path ~= "" and path ~= "." and path ~= "lost+found") then
+      return "foreign"
+    end
+  end
+  if not found then
+    return "unfinished"
+  elseif found.content == program.bytes then
+    -- Some engines put the kind of the file into the mode as well.
+    return (found.mode or 0) % 4096 == MODE and "ready" or "unfinished"
+  end
+  -- The beginning of it, and what a crash of the machine makes of the rest.
+  local written = found.content:gsub("%z+$", "")
+  if #found.content <= #program.bytes and program.bytes:sub(1, #written) == written then
+    return "unfinished"
+  end
+  return "foreign"
+end
+
+-- What the volume of container `id` holds: "ready", "unfinished", or nil, err.
+local function look(place, id)
+  local archive, err = place.engine:get_archive(id, place.mount.target, MAX_ARCHIVE_BYTES)
+  local state
+  if archive then
+    state = judge(archive, place.program)
+  elseif err.code == "protocol" then
+    state = "foreign" -- too much of it
+  end
+  if state ~= "foreign" then
+    return state, err
+  end
+  local name = place.program.volume
+  err = errors.new(OP, "docker_command", "the volume %s is there, but holds something else than "
+    .. "the supervisor; if it is nobody's, remove it: docker volume rm %s", name, name)
+  err.reason = "foreign_volume"
+  return nil, err
+end
+
+local function put(place, id)
+  local state, err = look(place, id)
+  if state ~= "unfinished" then
+    return state, err
+  end
+  local ok
+  ok, err = place.engine:put_archive(id, place.mount.target,
+    tar.write({ { path = FILE, type = "file", mode = MODE, content = place.program.bytes } }))
+  if not ok then
+    return nil, err
+  end
+  state, err = look(place, id)
+  if state == "unfinished" then
+    return nil, errors.new(OP, "docker_command",
+      "the engine did not put the supervisor into the volume %s", place.program.volume)
+  end
+  return state, err
+end
+
+-- The name is taken: by somebody who fills, or who crashed while he did; only the latter's
+-- container is removed. True when it is worth trying again.
+local function settle_name(engine, name)
+  local holder, err = engine:inspect(name)
+  if not holder then
+    return err.reason == "no_container" or nil, err
+  elseif not holder.labels[container.LABEL_SUPERVISOR] then
+    return nil, errors.new(OP, "docker_command", "the container %s is in the way", name)
+  end
+  local who = owner.from_labels(holder.labels)
+  local state = who and owner.state(who, owner.here()) or "unknown"
+  local expires = tonumber(holder.labels[container.LABEL_EXPIRES] or "") or 0
+  if state == "dead" or (state == "unknown" and expires + HOLDER_MARGIN_MS < core.wall_ms()) then
+    return engine:remove_container(holder.id)
+  end
+  return true
+end
+
+-- The first one here fills the volume.
+local function fill(place)
+  local name = HOLDER_PREFIX .. place.program.digest
+  repeat
+    local state, err = with_holder(place, name, function(id)
+      return put(place, id)
+    end)
+    if state or err.reason ~= "name_in_use" then
+      return state, err
+    end
+    local ok
+    ok, err = settle_name(place.engine, name)
+    if not ok then
+      return nil, err
+    end
+    task.sleep(LOCK_POLL_MS)
+  until core.now_ms() >= place.deadline
+  return nil, errors.new(OP, "timeout", "the volume %s is still being filled by somebody else",
+    place.program.volume)
+end
+
+--- Sees to it that the volume is there and right: true, or nil, err.
+function M.bring(place)
+  local volumes, err = place.engine:describe_volumes({ place.program.volume })
+  if not volumes then
+    return nil, err
+  elseif volumes[1] then
+    local state
+    state, err = with_holder(place, nil, function(id)
+      return look(place, id)
+    end)
+    if state ~= "unfinished" then
+      return state and true, err
+    end
+  end
+  local state
+  state, err = fill(place)
+  return state and true, err
+end
+
+return M
