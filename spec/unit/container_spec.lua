@@ -223,7 +223,7 @@ describe("the container of a supervisor", function()
     assert.equal("0:0", body.User)
   end)
 
-  it("sees the program in a volume that it cannot write, and that the image does not fill", function()
+  it("sees the program in a volume that nobody inside can write, nor the image fill", function()
     local mounts = values(argv(plan_of(nil, nil, SUPERVISOR)), "--mount")
     assert.equal("type=volume,dst=/.anvia,volume-nocopy,readonly,"
       .. "src=anvia-sandbox-supervisor-0123,volume-label=anvia.sandbox.supervisor=1", mounts[2])

@@ -26,18 +26,20 @@ local HOLDER_PREFIX = "anvia-supervisor-"
 -- cannot be seen.
 local HOLDER_MS, HOLDER_MARGIN_MS = 30000, 60000
 local LOCK_POLL_MS = 50
--- A container that came too late is looked for this long.
-local LATE_MS, LATE_POLL_MS = 60000, 200
+-- A container that comes too late is looked for this long, less and less often.
+local LATE_MS, LATE_POLL_MS = 60000, 100
 
 -- Removes what an engine may still make for a request that failed.
 local function sweep_late(engine, create_id)
   task.spawn(function()
     local deadline = core.now_ms() + LATE_MS
+    local pause = LATE_POLL_MS
     repeat
-      if sweep.once(engine, create_id) then
+      if (sweep.once(engine, create_id) or 0) > 0 then
         return
       end
-      task.sleep(LATE_POLL_MS)
+      task.sleep(pause)
+      pause = pause * 2
     until core.now_ms() >= deadline
   end)
 end
