@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
+#include "wire/passwd.h"
 
 /* ---- loop.c: descriptors, timers, turns ---------------------------------- */
 
@@ -126,21 +127,14 @@ int sbx_read_credit(const struct sbx_frame *frame, uint8_t *stream,
 
 /* ---- lease.c: the owner, the user, the end ------------------------------- */
 
-struct sbx_user {
-  uid_t uid;
-  gid_t gid;
-  gid_t groups[64];
-  unsigned group_count;
-  char home[256];
-};
-
 struct sbx_super {
-  bool greeted; /* HELLO was accepted */
-  struct sbx_user user;
+  bool greeted;         /* HELLO was accepted */
+  struct sbx_user user; /* its home is a C string */
+  char root_home[256];
   int workspace; /* O_PATH; -1 before HELLO */
   bool no_new_privileges;
   uint64_t capabilities; /* what commands may have */
-  uint64_t bounding;     /* what we have */
+  uint64_t bounding;     /* of what we have */
   unsigned commands;     /* that run */
 };
 
@@ -148,7 +142,7 @@ extern struct sbx_super sbx_super;
 
 /* HELLO, TOUCH and SHUTDOWN: 0 or SBX_EPROTO. */
 int sbx_lease_frame(const struct sbx_frame *frame);
-void sbx_lease_init(void);
+int sbx_lease_init(void);
 /* A frame came, or work ended: the idle time begins anew. */
 void sbx_lease_touch(void);
 
@@ -156,18 +150,21 @@ void sbx_lease_touch(void);
  * capability. Nothing in between may wait or start a process. */
 void sbx_user_enter(void);
 void sbx_user_leave(void);
+/* Sets the effective, permitted and inheritable (none) capabilities. */
+int sbx_user_capset(uint64_t effective, uint64_t permitted);
 
 /* ---- files.c, watch.c (file operations) ---------------------------------- */
 
 /* FILE: opens the channel `id`, or answers DONE. `m` points into the frame. */
 void sbx_files_start(uint32_t id, const struct sbx_msg_file *m);
 
-/* ---- spawn.c, ports.c ---------------------------------------------------- */
+/* ---- spawn.c, kill.c, ports.c -------------------------------------------- */
 
 /* SPAWN: opens the channel, or answers FAILED. */
 void sbx_spawn_start(uint32_t id, const struct sbx_msg_spawn *m);
 /* Children have ended. */
 void sbx_spawn_reap(void);
+int sbx_kill_init(void);
 /* PORTS, and PORT when port is not 0. */
 void sbx_ports_start(uint32_t id, uint16_t port);
 

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "supervisor/super.h"
+
+/* The queue is never allocated, so an answer never fails for want of memory.
+ * Outputs stop first, then the owner is not read any more, and the rest is for
+ * the answers to what was read already. */
+#define QUEUE         (1024u * 1024)
+#define SEND_BELOW    (128u * 1024)
+#define READ_BELOW    (768u * 1024)
+#define LAST_WORDS_MS 1000
+
+static uint8_t queue_data[QUEUE] __attribute__((aligned(4096)));
+static struct sbx_buf queue = {.data = queue_data, .cap = QUEUE, .max = QUEUE};
+static size_t sent, peak; /* bytes of the queue */
+static size_t frame_at;   /* of the frame that is being written */
+
+static uint8_t input[64 * 1024];
+static size_t input_at, input_len;
+static struct sbx_framer framer;
+static struct sbx_handler in, out;
+static struct sbx_turn reading;
+static bool paused; /* reading, for want of room in the queue */
+
+static void read_frames(struct sbx_turn *t) {
+  struct sbx_frame frame;
+  bool whole;
+
+  if (input_at == input_len) {
+    ssize_t n = read(STDIN_FILENO, input, sizeof(input));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+      return;
+    if (n <= 0)
+      _exit(0); /* the end of the lease */
+    input_len = (size_t)n;
+    input_at = 0;
+  }
+  while (input_at < input_len && queue.len - sent < READ_BELOW) {
+    ssize_t n = sbx_framer_feed(&framer, input + input_at, input_len - input_at,
+                                &frame, &whole);
+    if (n < 0 || (whole && sbx_dispatch(&frame) < 0))
+      sbx_link_bye(SBX_BYE_PROTOCOL);
+    input_at += (size_t)n;
+  }
+  paused = input_at < input_len;
+  if (!paused)
+    sbx_turn_queue(t);
+}
+
+static void on_readable(struct sbx_handler *h, uint32_t events) {
+  (void)h;
+  (void)events;
+  if (!paused)
+    sbx_turn_queue(&reading);
+}
+
+static void on_writable(struct sbx_handler *h, uint32_t events) {
+  (void)h;
+  (void)events; /* the loop flushes */
+}
+
+static int open_end(struct sbx_handler *h, int fd, uint32_t events,
+                    void (*ready)(struct sbx_handler *, uint32_t)) {
+  int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+    return -errno;
+  h->ready = ready;
+  return sbx_loop_watch(h, fd, events);
+}
+
+int sbx_link_init(void) {
+  sbx_framer_init(&framer, SBX_FRAME_DOWN_MAX);
+  /* DATA must always have a place. */
+  int rc = sbx_buf_reserve(&framer.buf, SBX_FRAME_DATA_MAX);
+  if (rc < 0)
+    return rc;
+  reading.take = read_frames;
+  rc = open_end(&in, STDIN_FILENO, EPOLLIN, on_readable);
+  return rc < 0 ? rc : open_end(&out, STDOUT_FILENO, EPOLLOUT, on_writable);
+}
+
+bool sbx_link_has_room(void) {
+  return queue.len - sent < SEND_BELOW;
+}
+
+bool sbx_link_flush(void) {
+  while (sent < queue.len) {
+    ssize_t n = write(STDOUT_FILENO, queue.data + sent, queue.len - sent);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0 && errno != EAGAIN)
+      _exit(0); /* nobody is there to be told anything */
+    if (n < 0)
+      break;
+    sent += (size_t)n;
+  }
+  if (sent == queue.len) {
+    if (peak > 2 * SEND_BELOW)
+      madvise(queue_data, QUEUE, MADV_DONTNEED);
+    sent = queue.len = peak = 0;
+  }
+  if (paused && queue.len - sent < READ_BELOW)
+    sbx_turn_queue(&reading);
+  return sbx_link_has_room();
+}
+
+void sbx_link_bye(uint8_t why) {
+  uint64_t until = sbx_now_ms() + LAST_WORDS_MS;
+  struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
+  sbx_link_send(0, SBX_MSG_BYE, &why, 1);
+  for (sbx_link_flush(); queue.len > 0 && sbx_now_ms() < until;
+       sbx_link_flush())
+    poll(&p, 1, 10);
+  _exit(0);
+}
+
+struct sbx_buf *sbx_link_begin(void) {
+  static const uint8_t head[SBX_FRAME_HEAD];
+  if (sent > 0 && QUEUE - queue.len < SBX_FRAME_HEAD + SBX_FRAME_UP_MAX) {
+    sbx_buf_consume(&queue, sent);
+    sent = 0;
+  }
+  frame_at = queue.len;
+  sbx_buf_append(&queue, head, sizeof(head));
+  return &queue;
+}
+
+void sbx_link_end(uint32_t id, uint8_t type) {
+  size_t body = frame_at + SBX_FRAME_HEAD;
+  if (queue.len < body || queue.len - body > SBX_FRAME_UP_MAX) {
+    sbx_link_cancel();
+    return;
+  }
+  sbx_frame_head(queue.data + frame_at, id, type, (uint32_t)(queue.len - body));
+  if (queue.len > peak)
+    peak = queue.len;
+}
+
+void sbx_link_cancel(void) {
+  queue.len = frame_at;
+}
+
+void sbx_link_send(uint32_t id, uint8_t type, const void *data, size_t len) {
+  sbx_buf_append(sbx_link_begin(), data, len);
+  sbx_link_end(id, type);
+}
+
+static struct sbx_str str_of(const char *text) {
+  return (struct sbx_str){(const uint8_t *)text, strlen(text)};
+}
+
+void sbx_link_done(uint32_t id, uint8_t code, int error, const char *text) {
+  struct sbx_msg_done m = {.error = (uint32_t)error, .code = code};
+  m.text = str_of(text);
+  sbx_done_encode(sbx_link_begin(), &m);
+  sbx_link_end(id, SBX_MSG_DONE);
+}
+
+void sbx_link_failed(uint32_t id, uint8_t stage, int error, const char *text) {
+  struct sbx_msg_failed m = {.stage = stage, .error = (uint32_t)error};
+  m.text = str_of(text);
+  sbx_failed_encode(sbx_link_begin(), &m);
+  sbx_link_end(id, SBX_MSG_FAILED);
+}
+
+void sbx_link_credit(uint32_t id, uint8_t stream, uint32_t bytes) {
+  uint8_t raw[5] = {stream};
+  sbx_put_u32(raw + 1, bytes);
+  sbx_link_send(id, SBX_MSG_CREDIT, raw, sizeof(raw));
+}

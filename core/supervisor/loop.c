@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "supervisor/super.h"
+
+#define BATCH 64
+
+uint8_t sbx_scratch[SBX_SCRATCH];
+
+static int epoll_fd = -1;
+static struct epoll_event batch[BATCH];
+static int
+    batch_len; /* events of it that were not handled yet are at its end */
+static struct sbx_list timers, turns, senders;
+
+static bool is_listed(const struct sbx_list *l) {
+  return l->next && l->next != l;
+}
+
+int sbx_loop_init(void) {
+  sbx_list_init(&timers);
+  sbx_list_init(&turns);
+  sbx_list_init(&senders);
+  epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+  return epoll_fd < 0 ? -errno : 0;
+}
+
+int sbx_loop_watch(struct sbx_handler *h, int fd, uint32_t events) {
+  struct epoll_event e = {.events = events | EPOLLET, .data.ptr = h};
+  h->fd = -1;
+  if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
+    return -errno;
+  h->fd = fd;
+  return 0;
+}
+
+void sbx_loop_drop(struct sbx_handler *h) {
+  if (h->fd < 0)
+    return;
+  /* A child that was not yet executed holds a copy: closing is not enough. */
+  epoll_ctl(epoll_fd, EPOLL_CTL_DEL, h->fd, NULL);
+  close(h->fd);
+  h->fd = -1;
+  for (int i = 0; i < batch_len; i++)
+    if (batch[i].data.ptr == h)
+      batch[i].data.ptr = NULL;
+}
+
+void sbx_timer_set(struct sbx_timer *t, uint64_t at_ms) {
+  struct sbx_list *at = timers.prev;
+  sbx_timer_stop(t);
+  t->at_ms = at_ms;
+  while (at != &timers &&
+         SBX_LIST_OWNER(at, struct sbx_timer, link)->at_ms > at_ms)
+    at = at->prev;
+  sbx_list_insert(at, &t->link);
+}
+
+void sbx_timer_stop(struct sbx_timer *t) {
+  if (is_listed(&t->link))
+    sbx_list_remove(&t->link);
+}
+
+void sbx_turn_queue(struct sbx_turn *t) {
+  if (!is_listed(&t->link))
+    sbx_list_append(t->sends ? &senders : &turns, &t->link);
+}
+
+void sbx_turn_drop(struct sbx_turn *t) {
+  if (is_listed(&t->link))
+    sbx_list_remove(&t->link);
+}
+
+static void fire_timers(void) {
+  uint64_t now = sbx_now_ms();
+  while (!sbx_list_empty(&timers)) {
+    struct sbx_timer *t = SBX_LIST_OWNER(timers.next, struct sbx_timer, link);
+    if (t->at_ms > now)
+      return;
+    sbx_list_remove(&t->link);
+    t->fire(t);
+  }
+}
+
+/* Everybody who is waiting now gets one turn. */
+static void take_turns(struct sbx_list *queue, bool (*may)(void)) {
+  struct sbx_list now;
+  sbx_list_init(&now);
+  sbx_list_splice(&now, queue);
+  while (!sbx_list_empty(&now) && (!may || may())) {
+    struct sbx_list *first = sbx_list_shift(&now);
+    struct sbx_turn *t = SBX_LIST_OWNER(first, struct sbx_turn, link);
+    t->take(t);
+  }
+  sbx_list_splice(&now, queue); /* who had none is first the next time */
+  sbx_list_splice(queue, &now);
+}
+
+static int wait_ms(bool room) {
+  if (!sbx_list_empty(&turns) || (room && !sbx_list_empty(&senders)))
+    return 0;
+  if (sbx_list_empty(&timers))
+    return -1;
+  uint64_t now = sbx_now_ms();
+  uint64_t at = SBX_LIST_OWNER(timers.next, struct sbx_timer, link)->at_ms;
+  uint64_t wait = at > now ? at - now : 0;
+  return wait > 60000 ? 60000 : (int)wait;
+}
+
+void sbx_loop_run(void) {
+  for (;;) {
+    int timeout = wait_ms(sbx_link_flush());
+    int n = epoll_wait(epoll_fd, batch, BATCH, timeout);
+    batch_len = n < 0 ? 0 : n;
+    for (int i = 0; i < batch_len; i++) {
+      struct sbx_handler *h = batch[i].data.ptr;
+      if (h)
+        h->ready(h, batch[i].events);
+    }
+    batch_len = 0;
+    fire_timers();
+    take_turns(&turns, NULL);
+    take_turns(&senders, sbx_link_has_room);
+  }
+}
