@@ -2,6 +2,7 @@
 -- helper.lua - what the specs that need an engine share.
 
 local busted = require("busted")
+local chosen = require("spec.support.chosen")
 local core = require("anvia.sandbox.core")
 local sandbox = require("anvia.sandbox")
 local outside = require("spec.support.outside")
@@ -60,15 +61,15 @@ end
 
 local open = {}
 
---- The engine of this run, "api" or "cli"; nil: the library's own choice.
-M.ENGINE = os.getenv("SBX_ENGINE")
+--- The engine of this run, "api" or "cli", and the runner, "supervisor" or "exec";
+--- nil: the library's own choice.
+M.ENGINE = chosen.engine
+M.RUNNER = chosen.runner
 
 --- Options for sandbox.docker(): an image that is there, and `extra` on top.
 function M.options(extra)
-  local options = { image = M.BUSYBOX, pull = "never", engine = M.ENGINE }
-  for key, value in pairs(extra or {}) do
-    options[key] = value
-  end
+  local options = chosen.options(extra)
+  options.image = options.image or M.BUSYBOX
   return options
 end
 
@@ -137,7 +138,8 @@ function M.count(session, text)
 end
 
 --- A Lua program in a process of its own, in the background: {pid, output()}. It
---- finds `...` in `arg`, and prints its own messages to its output.
+--- finds `...` in `arg`, and prints its own messages to its output. Its sandboxes are
+--- of this run's kind when it takes their options from spec.support.chosen.
 function M.script(text, ...)
   local name = os.tmpname()
   local file = assert(io.open(name, "w"))

@@ -126,7 +126,8 @@ describe("Ctrl-C in the terminal", function()
     -- The program ignores the signal that its whole group gets, and prints the result.
     local script = helper.script([[
       local sandbox = require("anvia.sandbox")
-      local session = assert(sandbox.docker({ image = arg[1] }):create_session())
+      local options = require("spec.support.chosen").options({ image = arg[1] })
+      local session = assert(sandbox.docker(options):create_session())
       print("ready")
       local result, err = session:exec({ command = "sleep", args = { "2" } })
       print("code " .. tostring(result and result.exit_code) .. " " .. tostring(err))

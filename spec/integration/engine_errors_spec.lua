@@ -43,22 +43,35 @@ describe("an engine that is not there", function()
     finally(client.remove)
     local session = helper.session({ docker_path = client.path })
     assert(session:write_file("x", "kept"))
+    local inside = {
+      exec = function() return session:exec({ command = "true" }) end,
+      start = function() return session:start_process({ command = "true" }) end,
+      read = function() return session:read_file("x") end,
+      write = function() return session:write_file("y", "z") end,
+    }
+    local other = {
+      list = function() return sandbox.docker({ docker_path = client.path }):list() end,
+      create = function()
+        return sandbox.docker(helper.options({ docker_path = client.path })):create_session()
+      end,
+    }
+    local function fails(name, endpoint, call)
+      local took, value, err = helper.timed(call)
+      assert.is_nil(value)
+      assert.equal("docker_unavailable", err.code, name .. ", " .. endpoint)
+      assert.is_true(took < 5000, took .. " ms")
+    end
     for _, endpoint in ipairs(ENDPOINTS) do
       client.before(endpoint)
-      for name, call in pairs({
-        exec = function() return session:exec({ command = "true" }) end,
-        start = function() return session:start_process({ command = "true" }) end,
-        read = function() return session:read_file("x") end,
-        write = function() return session:write_file("y", "z") end,
-        list = function() return sandbox.docker({ docker_path = client.path }):list() end,
-        create = function()
-          return sandbox.docker(helper.options({ docker_path = client.path })):create_session()
-        end,
-      }) do
-        local took, value, err = helper.timed(call)
-        assert.is_nil(value)
-        assert.equal("docker_unavailable", err.code, name .. ", " .. endpoint)
-        assert.is_true(took < 5000, took .. " ms")
+      for name, call in pairs(inside) do
+        if session.runner == "supervisor" then
+          assert(call()) -- its stream is open, and nothing else is needed
+        else
+          fails(name, endpoint, call)
+        end
+      end
+      for name, call in pairs(other) do
+        fails(name, endpoint, call)
       end
       client.before("")
       assert.equal("kept", assert(session:read_file("x")))
@@ -99,8 +112,8 @@ describe("an engine that is not there", function()
     local file = assert(io.open(name, "w"))
     file:write([[
       local sandbox = require("anvia.sandbox")
-      local session = assert(sandbox.docker({ image = arg[1], network = true })
-        :create_session({ ports = { 8000 } }))
+      local session = assert(sandbox.docker({ image = arg[1], network = true,
+        runner = os.getenv("SBX_RUNNER") }):create_session({ ports = { 8000 } }))
       assert(session:write_file("x", "y"))
       print(session:read_file("x"), session.published_ports[1].host)
       assert(session:destroy())]])
@@ -119,7 +132,7 @@ describe("an engine whose client lies", function()
   end
 
   it("cannot make a killed client look like success", function()
-    local session = helper.session({ engine = "cli" })
+    local session = helper.session({ engine = "cli", runner = "exec" })
     local client = "docker exec -i anvia-sandbox-" .. session.id -- of this command alone
     for i, signal in ipairs({ "TERM", "INT", "KILL" }) do
       local seconds = tostring(800 + i)
@@ -144,6 +157,36 @@ describe("an engine whose client lies", function()
         or err.message:find("may still be running", 1, true) ~= nil)
     end
     assert.equal(0, assert(session:exec({ command = "true" })).exit_code)
+  end)
+
+  it("cannot make a killed stream look like success", function()
+    for _, signal in ipairs({ "TERM", "INT", "KILL" }) do
+      local session = helper.session({ engine = "cli", runner = "supervisor" })
+      local process = assert(session:start_process({ command = "sleep", args = { "810" } }))
+      local running = sandbox.spawn(session.exec, session,
+        { command = "sh", args = { "-c", "echo before; sleep 811" } })
+      helper.eventually(function()
+        return helper.count(session, "[s]leep 811") == 2 -- the shell, too
+      end)
+      local clients = outside.processes_with("anvia-sandbox-" .. session.id)
+      assert.is_true(#clients >= 1)
+      for _, client in ipairs(clients) do
+        outside.sh("kill -" .. signal .. " " .. client:match("%d+"))
+      end
+      local result, err = running:join()
+      assert.is_nil(result)
+      assert.is_true(err.code == "session_destroyed" or err.code == "docker_unavailable"
+        or err.code == "docker_command", tostring(err))
+      assert.is_nil(err.result.exit_code)
+      assert.equal("before\n", err.result.stdout)
+      local info = session:process_info(process.id)
+      assert.is_true(info == nil or info.status ~= "running")
+      assert.equal("session_destroyed", select(2, session:exec({ command = "true" })).code)
+      helper.eventually(function() -- nobody holds the lease any more
+        return #outside.containers() == 0
+      end)
+      assert(session:destroy())
+    end
   end)
 
   it("is not waited for beyond the deadline, whatever holds its pipes", function()
@@ -193,8 +236,9 @@ describe("an engine that answers late", function()
     client.before('case $1 in run) sleep 2 ;; esac')
     local script = helper.script([[
       local sandbox = require("anvia.sandbox")
-      print(sandbox.docker({ image = arg[1], docker_path = arg[2], limits = { timeout_ms = 500 } })
-        :create_session())]], helper.BUSYBOX, client.path)
+      print(sandbox.docker(require("spec.support.chosen").options({ image = arg[1],
+        docker_path = arg[2], limits = { timeout_ms = 500 } })):create_session())]],
+      helper.BUSYBOX, client.path)
     helper.eventually(function() return not script.alive() end, 20000)
     script.forget()
     helper.eventually(function()

@@ -70,13 +70,10 @@ describe("an engine in trouble", function()
   end)
 
   local function session(timeout_ms)
-    return assert(sandbox.docker({
-      image = helper.BUSYBOX,
-      pull = "never",
+    return assert(sandbox.docker(helper.options({
       host = engine.host,
-      engine = helper.ENGINE,
       limits = { timeout_ms = timeout_ms or 30000 },
-    }):create_session({}))
+    })):create_session({}))
   end
 
   local function left()
@@ -148,9 +145,8 @@ describe("an engine in trouble", function()
     assert.are.equal("before\n", err.result.stdout)
     assert.is_true(core.now_ms() - began < 10000)
 
-    local created, create_error = sandbox.docker({
-      image = helper.BUSYBOX, pull = "never", host = engine.host, engine = helper.ENGINE,
-    }):create_session({})
+    local created, create_error = sandbox.docker(helper.options({ host = engine.host }))
+      :create_session({})
     assert.is_nil(created)
     assert.are.equal("docker_unavailable", create_error.code)
 
@@ -186,10 +182,10 @@ describe("an engine in trouble", function()
 
   it("that dies in the middle of anything gives a clear error in time, 20 times", function()
     math.randomseed(4)
-    local sb = sandbox.docker({
-      image = helper.BUSYBOX, pull = "never", host = engine.host, engine = helper.ENGINE,
+    local sb = sandbox.docker(helper.options({
+      host = engine.host,
       limits = { timeout_ms = 8000 },
-    })
+    }))
     for _ = 1, 5 do
       for name, moment in pairs(moments) do
         local s = session(8000)

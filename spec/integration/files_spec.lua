@@ -29,12 +29,10 @@ local function world_of(case)
 
   setup(function()
     -- the first child opens a descriptor that stays
-    assert(sandbox.docker({ engine = helper.ENGINE }):list())
+    assert(sandbox.docker(helper.options()):list())
     before = outside.baseline()
-    world.session = assert(sandbox.docker({
+    world.session = assert(sandbox.docker(helper.options({
       image = case.image,
-      pull = "never",
-      engine = helper.ENGINE,
       user = case.user,
       security = { readonly_rootfs = case.readonly },
       hooks = {
@@ -43,7 +41,7 @@ local function world_of(case)
           written[#written + 1] = { path = event.path, size = event.size }
         end,
       },
-    }):create_session())
+    })):create_session())
   end)
 
   teardown(function()

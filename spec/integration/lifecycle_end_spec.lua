@@ -251,7 +251,8 @@ describe("a session nobody holds", function()
   it("stays where that was asked for, until the program ends", function()
     local script = helper.script([[
       local sandbox = require("anvia.sandbox")
-      local sb = sandbox.docker({ image = arg[1], lifecycle = { auto_destroy = false } })
+      local sb = sandbox.docker(require("spec.support.chosen").options({
+        image = arg[1], lifecycle = { auto_destroy = false } }))
       print(assert(sb:create_session()).id)
       for _ = 1, 5 do collectgarbage() sandbox.sleep(100) end
       print(#sb:list())]], helper.BUSYBOX)
@@ -277,8 +278,8 @@ describe("the end of the program", function()
 
   local CREATE = [[
     local sandbox = require("anvia.sandbox")
-    local sb = sandbox.docker({ image = arg[1], pull = "never",
-      hooks = { on_destroy = function(event) print("destroyed " .. event.session_id) end } })
+    local sb = sandbox.docker(require("spec.support.chosen").options({ image = arg[1],
+      hooks = { on_destroy = function(event) print("destroyed " .. event.session_id) end } }))
     local session = assert(sb:create_session({ workspace = {
       mode = "persistent", id = "anvia-test-exit", destroy_on_session_destroy = true } }))
     local other = assert(sb:create_session())

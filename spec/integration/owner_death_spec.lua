@@ -10,9 +10,7 @@ local TRIES = 30
 -- Goes through everything that a session can be doing, for ever. It prints where it is.
 local OWNER = [[
   local sandbox = require("anvia.sandbox")
-  local box = sandbox.docker({
-    image = arg[1], pull = "never", engine = os.getenv("SBX_ENGINE"),
-  })
+  local box = sandbox.docker(require("spec.support.chosen").options({ image = arg[1] }))
   while true do
     print("create")
     local session = assert(box:create_session({ manifest = { files = { a = "x" } } }))

@@ -36,7 +36,7 @@ local function local_library(made)
   local library = setmetatable({}, { __index = sandbox })
   for _, preset in ipairs({ "docker", "python" }) do
     library[preset] = function(options)
-      local copy = { image = helper.DEBIAN, pull = "never" }
+      local copy = { image = helper.DEBIAN, pull = "never", runner = helper.RUNNER }
       for key, value in pairs(options or {}) do
         copy[key] = value
       end

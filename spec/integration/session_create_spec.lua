@@ -21,10 +21,45 @@ describe("a container", function()
 
   it("is closed by default", function()
     local session = helper.session()
-    assert.equal("none [ALL] [no-new-privileges] 512 none true",
+    assert.equal("none [ALL] 512 none true",
       inspect(session, "{{.HostConfig.NetworkMode}} {{.HostConfig.CapDrop}} "
-        .. "{{.HostConfig.SecurityOpt}} {{.HostConfig.PidsLimit}} {{.HostConfig.LogConfig.Type}} "
+        .. "{{.HostConfig.PidsLimit}} {{.HostConfig.LogConfig.Type}} "
         .. "{{.HostConfig.AutoRemove}}"))
+    if session.runner == "exec" then -- the supervisor needs some to do its work
+      assert.equal("[] [no-new-privileges]",
+        inspect(session, "{{.HostConfig.CapAdd}} {{.HostConfig.SecurityOpt}}"))
+    end
+    assert.equal("false [] false", inspect(session,
+      "{{.HostConfig.Privileged}} {{.HostConfig.Devices}} {{.HostConfig.PublishAllPorts}}"))
+  end)
+
+  it("gives its commands no capability, also those of root", function()
+    for _, user in ipairs({ "0", "1000" }) do
+      local session = helper.session({ user = user })
+      local status = out(session, "cat /proc/self/status")
+      for _, set in ipairs({ "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb" }) do
+        assert.equal("0000000000000000", status:match(set .. ":%s*(%x+)"), set)
+      end
+      assert.equal("1", status:match("NoNewPrivs:%s*(%d)"))
+      assert(session:destroy())
+    end
+  end)
+
+  it("gives its commands the privileges that security leaves them", function()
+    local function status_of(security)
+      local session = helper.session({ user = "0", security = security })
+      local status = out(session, "cat /proc/self/status")
+      assert(session:destroy())
+      return tonumber(status:match("CapBnd:%s*(%x+)"), 16), status:match("NoNewPrivs:%s*(%d)")
+    end
+    local CHOWN, KILL, NET_RAW = 1 << 0, 1 << 5, 1 << 13
+    local bounding, nnp = status_of({ drop_capabilities = { "KILL" }, no_new_privileges = false })
+    assert.equal("0", nnp)
+    assert.equal(CHOWN, bounding & (CHOWN | KILL))
+    assert.equal(NET_RAW, bounding & NET_RAW)
+    bounding, nnp = status_of({ drop_capabilities = { "CHOWN", "NET_RAW" } })
+    assert.equal("1", nnp)
+    assert.equal(KILL, bounding & (CHOWN | KILL | NET_RAW))
   end)
 
   it("has the limits that were asked for", function()
@@ -70,7 +105,8 @@ describe("a container", function()
 
   it("that cannot run is refused with the reason", function()
     local took, none, err = helper.timed(function()
-      return sandbox.docker(helper.options({ image = "anvia-test/static:1" })):create_session()
+      return sandbox.docker(helper.options({ image = "anvia-test/static:1", runner = "exec" }))
+        :create_session()
     end)
     assert.is_nil(none)
     assert.equal("docker_command", err.code)
@@ -184,20 +220,36 @@ describe("a persistent workspace", function()
     assert.same({}, outside.volumes(true))
   end)
 
+  -- Creates that fail when the container is there already.
+  local function failing_creates()
+    local refusal = { on_session_create = function() error("no", 0) end }
+    local creates = {}
+    for i, extra in ipairs({
+      { image = "anvia-test/static:1", runner = "exec" }, -- no shell
+      { user = "nosuchuser" },
+      { hooks = refusal },
+    }) do
+      creates[i] = function()
+        return sandbox.docker(helper.options(extra)):create_session({ workspace = WORKSPACE })
+      end
+    end
+    return ipairs(creates)
+  end
+
   it("is not left behind by the create that made it and failed", function()
-    local none = sandbox.docker(helper.options({ image = "anvia-test/static:1" }))
-      :create_session({ workspace = WORKSPACE })
-    assert.is_nil(none)
-    assert.same({}, outside.volumes(true))
+    for _, create in failing_creates() do
+      assert.is_nil((create()))
+      assert.same({}, outside.volumes(true))
+    end
   end)
 
   it("survives a failed create that did not make it", function()
     passing()
     assert(session_with(WORKSPACE):destroy())
-    local none = sandbox.docker(helper.options({ image = "anvia-test/static:1" }))
-      :create_session({ workspace = WORKSPACE })
-    assert.is_nil(none)
-    assert.equal(1, #outside.volumes(true))
+    for _, create in failing_creates() do
+      assert.is_nil((create()))
+      assert.equal(1, #outside.volumes(true))
+    end
   end)
 
   it("of another user is refused, if files in it cannot be written", function()

@@ -84,8 +84,12 @@ describe("a command", function()
         command = "/bin/true",
         env = { UID = "5", PATH = "/nowhere" },
       })
-      assert.is_nil(result)
-      assert.is_truthy(err.message:find("no env program", 1, true), err.message)
+      if session.runner == "supervisor" then -- sets any environment by itself
+        assert.are.equal(0, assert(result, err).exit_code)
+      else
+        assert.is_nil(result)
+        assert.is_truthy(err.message:find("no env program", 1, true), err.message)
+      end
     end)
   end
 end)

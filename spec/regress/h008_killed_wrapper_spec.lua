@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: MIT
--- A program that kills the wrapper above it does not get out of sight.
+-- runner: exec
+-- A program that kills the wrapper above it does not get out of sight. (What is above a
+-- program of the supervisor's is PID 1; see hostile_pid1_spec.lua.)
 
 local helper = require("spec.helper")
 
@@ -8,7 +10,7 @@ local SCRIPT = "kill -9 $PPID; exec sleep 4245"
 for _, image in ipairs(helper.IMAGES) do
   helper.describe("a program in " .. image, { image }, function()
     it("that kills its wrapper is dead when the command returns", function()
-      local session = helper.session({ image = image })
+      local session = helper.session({ image = image, runner = "exec" })
       local result = assert(session:exec({
         command = "sh",
         args = { "-c", SCRIPT },
@@ -19,7 +21,7 @@ for _, image in ipairs(helper.IMAGES) do
     end)
 
     it("that kills its wrapper is not called ended while it lives", function()
-      local session = helper.session({ image = image })
+      local session = helper.session({ image = image, runner = "exec" })
       local info = assert(session:start_process({ command = "sh", args = { "-c", SCRIPT } }))
       info = assert(session:wait_process(info.id, { timeout_ms = 20000 }))
       assert.are.equal("exited", info.status)

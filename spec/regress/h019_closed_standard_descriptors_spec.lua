@@ -6,8 +6,8 @@ local helper = require("spec.helper")
 local outside = require("spec.support.outside")
 
 local HOST = [[
-  local session = assert(require("anvia.sandbox").docker({ image = arg[1], pull = "never" })
-    :create_session())
+  local options = require("spec.support.chosen").options({ image = arg[1] })
+  local session = assert(require("anvia.sandbox").docker(options):create_session())
   local result = assert(session:exec({ command = "cat", input = "text" }))
   assert(result.stdout == "text" and result.stderr == "")
   assert(session:destroy())

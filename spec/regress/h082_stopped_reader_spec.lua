@@ -10,8 +10,8 @@ local IMAGES = { helper.BUSYBOX, helper.DEBIAN, bash_image.NAME }
 local ATTACKS = { "kill -STOP -1", "kill -KILL -1", "kill -STOP -1; kill -KILL -1" }
 
 local OWNER = [[
-  local session = assert(require("anvia.sandbox").docker({ image = arg[1], pull = "never" })
-    :create_session())
+  local options = require("spec.support.chosen").options({ image = arg[1] })
+  local session = assert(require("anvia.sandbox").docker(options):create_session())
   session:exec({ command = "sh", args = { "-c", "kill -STOP -1" }, timeout_ms = 500 })
   print("stopped")
   require("anvia.sandbox").sleep(60000)
