@@ -23,12 +23,14 @@ local function engine_with(containers, volumes)
     end
     return rows
   end
-  function engine.find_volumes()
+  function engine.find_volumes(_, wanted)
     local names = {}
     for name, labels in pairs(volumes or {}) do
-      if labels[container.LABEL_MODE] == "ephemeral" then
-        names[#names + 1] = name
+      local fits = true
+      for label, value in pairs(wanted) do
+        fits = fits and (labels[label] == value or (value == true and labels[label] ~= nil))
       end
+      names[#names + 1] = fits and name or nil
     end
     table.sort(names)
     return names
@@ -39,6 +41,9 @@ local function engine_with(containers, volumes)
       rows[i] = { name = name, labels = volumes[name] }
     end
     return rows
+  end
+  function engine.volume_users(_, name)
+    return name:find("used") and { "someone" } or {}
   end
   function engine.remove_container(_, id)
     engine.gone[#engine.gone + 1] = id
@@ -121,6 +126,46 @@ describe("prune", function()
     assert.equal("volume", report.removed[1].kind)
   end)
 
+  it("removes supervisors of other versions that nobody uses, when they are old", function()
+    local DAY = 24 * 3600 * 1000
+    local now = core.wall_ms()
+    local function made(at)
+      return { [container.LABEL_SUPERVISOR] = "0.0.1",
+        [container.LABEL_CREATED] = at and string.format("%.0f", at) }
+    end
+    local real = core.supervisor
+    finally(function()
+      core.supervisor = real
+    end)
+    core.supervisor = function(architecture)
+      return architecture == "arm64" and "program" or nil, ("c"):rep(64)
+    end
+    local volumes = {
+      ["anvia-sandbox-supervisor-old"] = made(now - DAY - 1000),
+      ["anvia-sandbox-supervisor-used"] = made(now - 9 * DAY),
+      ["anvia-sandbox-supervisor-young"] = made(now - DAY / 2),
+      ["anvia-sandbox-supervisor-odd"] = made(nil),
+      ["anvia-sandbox-supervisor-cccccccccccccccc"] = made(now - 9 * DAY), -- ours
+    }
+    local report = assert(prune.prune(engine_with({}, volumes), true))
+    assert.equal(1, #report.removed)
+    local engine = engine_with({}, volumes)
+    report = assert(prune.prune(engine, false))
+    assert.same({ "anvia-sandbox-supervisor-old" }, engine.gone)
+    assert.equal("supervisor", report.removed[1].kind)
+    assert.equal(3, #report.kept)
+    for _, entry in ipairs(report.kept) do
+      assert.is_string(entry.reason)
+    end
+  end)
+
+  it("removes a container that was to fill a supervisor's volume, when its owner died", function()
+    local fills = { [container.LABEL_SUPERVISOR] = "0.0.1" }
+    local engine = engine_with({ dead = labels(DEAD, fills), alive = labels(nil, fills) })
+    assert(prune.prune(engine, false))
+    assert.same({ "dead" }, engine.gone)
+  end)
+
   it("keeps and reports what cannot be removed", function()
     local engine = engine_with({ dead = labels(DEAD) })
     function engine.remove_container()
@@ -138,7 +183,9 @@ describe("list", function()
       b = labels(nil, { [container.LABEL_CREATED] = "2", ["anvia.sandbox.metadata.k"] = "v" }),
       a = labels(DEAD, { [container.LABEL_CREATED] = "5" }),
       c = { [container.LABEL] = "true" },
+      no_session = labels(nil, { [container.LABEL_SUPERVISOR] = "0.0.1" }),
     })))
+    assert.equal(3, #rows)
     assert.same({ "c", "b", "a" }, { rows[1].container_id, rows[2].container_id,
       rows[3].container_id })
     assert.equal("unknown", rows[1].owner.state)

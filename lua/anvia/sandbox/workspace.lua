@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- workspace.lua - makes a new session's workspace usable for its user.
 --
--- A fresh volume belongs to root, or to whoever owns that directory in the image.
--- Its owner may open it to everybody without any capability, so the owner is asked.
+-- A fresh volume belongs to root, or to whoever owns that directory in the image. The
+-- supervisor hands it over before it greets. Without one, its owner may open it to
+-- everybody without any capability, so the owner is asked.
 
 local errors = require("anvia.sandbox.errors")
 
@@ -80,7 +81,9 @@ end
 
 local function check_entries(session, uid)
   local result, err = run(session, STRANGER, tostring(uid))
-  if not result then
+  if not result and err.code == "process" and session.runner == "supervisor" then
+    return true -- an image without a shell: what cannot be written shows when it is written
+  elseif not result then
     return nil, err
   elseif result.stdout ~= "" then
     return nil, errors.new(OP, "docker_command", "the workspace '%s' holds files of uid %s, "
@@ -92,7 +95,9 @@ end
 
 --- `hello` is what the container said about its user: {uid, writable}.
 function M.prepare(session, hello)
-  if not hello.writable then
+  if not hello.writable and session.runner == "supervisor" then
+    return unusable(session, "it belongs to somebody else, or is read-only")
+  elseif not hello.writable then
     local ok, err = open_to_all(session)
     if not ok then
       return nil, err
