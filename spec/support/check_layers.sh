@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # base <- wire <- {http, proc}, io <- {http, proc} <- bind: nothing includes
-# upwards or aside, and only bind knows Lua.
+# upwards or aside, and only bind knows Lua. The supervisor is a program of its
+# own, made of base and wire, and nothing includes it.
 set -euo pipefail
 source "$(dirname "$0")/lib.sh"
 cd "$SBX_ROOT"
@@ -14,10 +15,12 @@ not_in() {
 }
 
 found=$(
-  not_in base 'wire/|io/|http/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
-  not_in wire 'io/|http/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
-  not_in io 'http/|proc/|bind/|lua|lauxlib|cjson'
-  not_in http 'proc/|bind/|lua|lauxlib'
-  not_in proc 'http/|bind/|lua|lauxlib|cjson'
+  not_in base 'wire/|supervisor/|io/|http/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
+  not_in wire 'supervisor/|io/|http/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
+  not_in io 'supervisor/|http/|proc/|bind/|lua|lauxlib|cjson'
+  not_in http 'supervisor/|proc/|bind/|lua|lauxlib'
+  not_in proc 'supervisor/|http/|bind/|lua|lauxlib|cjson'
+  not_in bind 'supervisor/'
+  not_in supervisor 'io/|http/|proc/|bind/|uv\.h|lua|lauxlib|cjson'
 )
 [[ -z $found ]] || die "includes that go the wrong way:"$'\n'"$found"

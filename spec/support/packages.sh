@@ -14,6 +14,7 @@ lua5.4.pc     liblua5.4-dev
 libuv.pc      libuv1-dev
 libcjson.pc   libcjson-dev
 http_parser.h libhttp-parser-dev
+musl-gcc      musl-tools
 '
 PACKAGES_IMAGES='
 debootstrap   debootstrap

@@ -132,6 +132,55 @@ macro(sbx_add_lua_host)
   list(APPEND SBX_TEST_ENV "SBX_LUA=${SBX_LUA}")
 endmacro()
 
+# sbx_columns(<out> <spec>): how a spec that needs an engine is run, as
+# <engine>.<runner>. All four are covered: the sanitizers have one of them.
+# Specs that choose for themselves, or do not care, say so in a line:
+# "-- engine: any", "-- runner: any" (or the one that they are about).
+function(sbx_columns out spec)
+  get_property(supervisor GLOBAL PROPERTY SBX_SUPERVISOR_HERE)
+  file(STRINGS "${spec}" any_engine REGEX "^-- engine: any")
+  file(STRINGS "${spec}" any_runner REGEX "^-- runner: [a-z]+")
+  set(columns cli.exec)
+  if(SBX_SANITIZE)
+    set(columns api.exec)
+  endif()
+  if(any_runner)
+    list(TRANSFORM columns REPLACE "[a-z]+$" "any")
+  elseif(supervisor AND SBX_SANITIZE)
+    set(columns api.supervisor)
+  elseif(supervisor)
+    list(APPEND columns cli.supervisor api.exec)
+  endif()
+  if(any_engine)
+    list(TRANSFORM columns REPLACE "^[a-z]+" "any")
+    list(REMOVE_DUPLICATES columns)
+  endif()
+  set(${out} "${columns}" PARENT_SCOPE)
+endfunction()
+
+# sbx_add_spec(<kind> <name> <column>): the column is empty without an engine
+function(sbx_add_spec kind name column)
+  string(REPLACE ".any" "" suffix ".${column}")
+  string(REGEX REPLACE "\\.$" "" suffix "${suffix}")
+  set(test "${kind}.${name}${suffix}")
+  sbx_add_test(${test} 300 "${SBX_LUA}" "${SBX_SUPPORT}/busted.lua"
+               --ignore-lua -o plainTerminal "spec/${kind}/${name}_spec.lua")
+  if(column STREQUAL "")
+    return()
+  endif()
+  sbx_needs_engine(${test})
+  string(REGEX MATCH "^(cli|api)" engine "${column}")
+  string(REGEX MATCH "(exec|supervisor)$" runner "${column}")
+  if(engine)
+    set_property(TEST "${SBX_TEST_PREFIX}${test}" APPEND
+                 PROPERTY ENVIRONMENT "SBX_ENGINE=${engine}")
+  endif()
+  if(runner)
+    set_property(TEST "${SBX_TEST_PREFIX}${test}" APPEND
+                 PROPERTY ENVIRONMENT "SBX_RUNNER=${runner}")
+  endif()
+endfunction()
+
 # With the thread sanitizer, the specs of the binding are run, and of the others
 # those that say so in a line "-- tsan: yes": most have nothing to do with
 # threads, and all take long.
@@ -151,26 +200,15 @@ function(sbx_add_specs)
           continue()
         endif()
       endif()
-      # The engine's socket is used under the address sanitizer, its client
-      # without one. Specs that choose for themselves, or do not care, say so.
-      set(suffix "")
-      set(choice "")
-      if(engine AND NOT SBX_SANITIZE)
-        file(STRINGS "${spec}" any REGEX "^-- engine: any")
-        if(NOT any)
-          set(suffix ".cli")
-          set(choice "SBX_ENGINE=cli")
-        endif()
-      endif()
-      sbx_add_test(${kind}.${name}${suffix} 300 "${SBX_LUA}"
-                   "${SBX_SUPPORT}/busted.lua" --ignore-lua -o plainTerminal
-                   "spec/${kind}/${name}_spec.lua")
+      set(columns "")
       if(engine)
-        sbx_needs_engine(${kind}.${name}${suffix})
+        sbx_columns(columns "${spec}")
       endif()
-      if(choice)
-        set_property(TEST "${SBX_TEST_PREFIX}${kind}.${name}${suffix}" APPEND
-                     PROPERTY ENVIRONMENT "${choice}")
+      foreach(column IN LISTS columns)
+        sbx_add_spec("${kind}" "${name}" "${column}")
+      endforeach()
+      if(NOT engine)
+        sbx_add_spec("${kind}" "${name}" "")
       endif()
     endforeach()
   endforeach()
