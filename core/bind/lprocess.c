@@ -35,6 +35,7 @@ static void push_info(lua_State *L, const struct sbx_process_info *info) {
     lua_setfield(L, -2, "exit_code");
     lua_pushstring(L, sbx_signal_name(info->signal));
     lua_setfield(L, -2, "signal");
+    sbx_push_usage(L, info->usage_known, &info->usage, info->oom);
   }
   if (info->started_at != 0) {
     lua_pushinteger(L, info->started_at);
@@ -136,10 +137,12 @@ static const char *check_id(lua_State *L) {
   return id;
 }
 
-/* session:start{id, command, args, cwd, env, stdin, timeout_ms} -> op */
+/* session:start{id, command, args, cwd, env, stdin, timeout_ms,
+ *   pty = {rows, cols}} -> op */
 static int l_session_start(lua_State *L) {
-  static const char *const known[] = {"id",  "command", "args",       "cwd",
-                                      "env", "stdin",   "timeout_ms", NULL};
+  static const char *const known[] = {"id",         "command", "args",
+                                      "cwd",        "env",     "stdin",
+                                      "timeout_ms", "pty",     NULL};
   struct sbx_lop *lop;
   struct sbx_process_op *op;
   const char *id;
@@ -150,6 +153,7 @@ static int l_session_start(lua_State *L) {
   op = new_op(L, &sbx_start_op_class, push_start, id, &lop);
   sbx_fields_command(L, 2, &op->command);
   op->has_stdin = sbx_field_boolean(L, 2, "stdin");
+  sbx_fields_pty(L, 2, &op->how);
   op->time_ms = (uint64_t)sbx_field_timeout(L, 2, "timeout_ms", 30000);
   return sbx_lop_submit(L, lop);
 }
@@ -205,6 +209,22 @@ static int l_session_stop(lua_State *L) {
 /* session:drop(id, grace_ms) -> op: stops it and forgets its record */
 static int l_session_drop(lua_State *L) {
   return timed(L, &sbx_drop_op_class, 0);
+}
+
+/* session:resize(id, rows, cols) -> op; of a process with a terminal */
+static int l_session_resize(lua_State *L) {
+  const char *id = check_id(L);
+  lua_Integer rows = luaL_checkinteger(L, 3);
+  lua_Integer cols = luaL_checkinteger(L, 4);
+  struct sbx_lop *lop;
+  struct sbx_process_op *op;
+
+  luaL_argcheck(L, rows >= 1 && rows <= UINT16_MAX, 3, "must be 1 to 65535");
+  luaL_argcheck(L, cols >= 1 && cols <= UINT16_MAX, 4, "must be 1 to 65535");
+  op = new_op(L, &sbx_resize_op_class, push_one, id, &lop);
+  op->rows = (uint16_t)rows;
+  op->cols = (uint16_t)cols;
+  return sbx_lop_submit(L, lop);
 }
 
 /* session:signal(id, name) -> op; name like "TERM", without SIG */
@@ -276,17 +296,12 @@ static int l_session_logs(lua_State *L) {
 
 void sbx_lprocess_open(lua_State *L) {
   static const luaL_Reg methods[] = {
-      {"start", l_session_start},
-      {"list", l_session_list},
-      {"info", l_session_info},
-      {"close_stdin", l_session_close_stdin},
-      {"wait", l_session_wait},
-      {"stop", l_session_stop},
-      {"drop", l_session_drop},
-      {"signal", l_session_signal},
-      {"write", l_session_write},
-      {"logs", l_session_logs},
-      {NULL, NULL},
+      {"start", l_session_start},   {"list", l_session_list},
+      {"info", l_session_info},     {"close_stdin", l_session_close_stdin},
+      {"wait", l_session_wait},     {"stop", l_session_stop},
+      {"drop", l_session_drop},     {"resize", l_session_resize},
+      {"signal", l_session_signal}, {"write", l_session_write},
+      {"logs", l_session_logs},     {NULL, NULL},
   };
 
   luaL_setfuncs(L, methods, 0);

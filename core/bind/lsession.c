@@ -59,12 +59,36 @@ static int l_options_gc(lua_State *L) {
   return 0;
 }
 
+static void read_runner(lua_State *L, struct sbx_session_options *o) {
+  const char *runner = sbx_field_string(L, 1, "runner", NULL);
+  const char *user;
+  size_t len;
+
+  o->supervisor = runner != NULL && strcmp(runner, "supervisor") == 0;
+  if (runner != NULL && !o->supervisor && strcmp(runner, "exec") != 0)
+    sbx_field_error(L, "runner", "must be \"exec\" or \"supervisor\"");
+  lua_pop(L, 1);
+  read_request(L, "exec", !o->supervisor, &o->exec);
+  read_request(L, "root_exec", false, &o->root);
+  read_request(L, "agent", false, &o->agent);
+  if (!o->supervisor)
+    return;
+  user = sbx_field_string(L, 1, "user", &len);
+  if (user != NULL && memchr(user, '\0', len) != NULL)
+    sbx_field_error(L, "user", "must not contain a NUL byte");
+  o->user = strdup(user != NULL ? user : "");
+  lua_pop(L, 1);
+  if (o->user == NULL)
+    luaL_error(L, "not enough memory");
+  o->capabilities =
+      (uint64_t)sbx_field_integer(L, 1, "capabilities", 0, SBX_MAX_INTEGER, 0);
+  o->no_new_privileges = sbx_field_boolean(L, 1, "no_new_privileges");
+}
+
 static void read_options(lua_State *L, struct sbx_session_options *o) {
   read_request(L, "attach", true, &o->attach);
   o->attach->lease = true; /* it may outlive this process, to clean up */
-  read_request(L, "exec", true, &o->exec);
-  read_request(L, "root_exec", false, &o->root);
-  read_request(L, "agent", false, &o->agent);
+  read_runner(L, o);
   read_request(L, "remove", false, &o->remove);
   o->workdir = strdup(sbx_field_text(L, 1, "workdir"));
   lua_pop(L, 1);
@@ -79,10 +103,14 @@ static void read_options(lua_State *L, struct sbx_session_options *o) {
 }
 
 /* core.session{attach, exec, root_exec, agent, remove, workdir, ttl_ms,
- *   idle_timeout_ms, max_processes, max_output_bytes} -> session
+ *   idle_timeout_ms, max_processes, max_output_bytes, runner, user,
+ *   capabilities, no_new_privileges} -> session
  *
  * attach, exec, root_exec, agent and remove are requests, {argv, env} or those
- * of lhttp.h; nothing is started yet. */
+ * of lhttp.h; nothing is started yet. With runner = "supervisor" there are no
+ * exec, root_exec and agent: the program in the container is told who the
+ * commands are (user, as in an image's USER) and what they may
+ * (capabilities: a mask by number; no_new_privileges). */
 static int l_core_session(lua_State *L) {
   static const char *const known[] = {"attach",
                                       "exec",
@@ -94,6 +122,10 @@ static int l_core_session(lua_State *L) {
                                       "idle_timeout_ms",
                                       "max_processes",
                                       "max_output_bytes",
+                                      "runner",
+                                      "user",
+                                      "capabilities",
+                                      "no_new_privileges",
                                       NULL};
   struct sbx_mailbox *mb;
   struct sbx_session_options *options;
@@ -219,7 +251,7 @@ static void push_note(lua_State *L, int note, int status) {
 }
 
 /* session:state() -> "new" | "opening" | "open" | "closing" | "closed",
- *   nil | "destroy" | "ttl" | "idle" | "lost" | "failed",
+ *   nil | "destroy" | "ttl" | "idle" | "lost" | "failed" | "protocol",
  *   nil | what the engine said of the container, for people */
 static int l_session_state(lua_State *L) {
   static const char *const states[] = {
@@ -228,9 +260,10 @@ static int l_session_state(lua_State *L) {
       [SBX_SESSION_CLOSED] = "closed",
   };
   static const char *const reasons[] = {
-      [SBX_CLOSE_NONE] = NULL,   [SBX_CLOSE_DESTROY] = "destroy",
-      [SBX_CLOSE_TTL] = "ttl",   [SBX_CLOSE_IDLE] = "idle",
-      [SBX_CLOSE_LOST] = "lost", [SBX_CLOSE_FAILED] = "failed",
+      [SBX_CLOSE_NONE] = NULL,         [SBX_CLOSE_DESTROY] = "destroy",
+      [SBX_CLOSE_TTL] = "ttl",         [SBX_CLOSE_IDLE] = "idle",
+      [SBX_CLOSE_LOST] = "lost",       [SBX_CLOSE_FAILED] = "failed",
+      [SBX_CLOSE_BROKEN] = "protocol",
   };
   struct sbx_session *s = sbx_check_lsession(L)->session;
   int state = atomic_load(&s->state);

@@ -20,6 +20,12 @@ struct sbx_lsession *sbx_check_lsession(lua_State *L);
  * that something with a finalizer owns. Raises "option 'args[2]' ...". */
 void sbx_fields_command(lua_State *L, int index, struct sbx_command_copy *c);
 
+/* The field pty of the table at `index`: {rows, cols}, or absent. */
+void sbx_fields_pty(lua_State *L, int index, struct sbx_job_options *how);
+/* Sets `usage` and `oom_killed` in the table on the top. */
+void sbx_push_usage(lua_State *L, bool known, const struct sbx_usage *usage,
+                    bool oom);
+
 /* Name of a signal number, "SIGTERM"; NULL when it has none here. */
 const char *sbx_signal_name(int number);
 

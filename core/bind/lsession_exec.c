@@ -107,6 +107,50 @@ void sbx_fields_command(lua_State *L, int index, struct sbx_command_copy *c) {
   lua_pop(L, 1);
 }
 
+static uint16_t read_size(lua_State *L, int at) {
+  lua_Integer n;
+
+  lua_rawgeti(L, -1, at);
+  n = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : 0;
+  if (n < 1 || n > UINT16_MAX)
+    sbx_field_error(L, "pty", "must be {rows, cols}, from 1 to 65535");
+  lua_pop(L, 1);
+  return (uint16_t)n;
+}
+
+void sbx_fields_pty(lua_State *L, int index, struct sbx_job_options *how) {
+  if (lua_getfield(L, index, "pty") != LUA_TNIL) {
+    if (lua_type(L, -1) != LUA_TTABLE)
+      sbx_field_error(L, "pty", "must be {rows, cols}, from 1 to 65535");
+    how->pty = true;
+    how->rows = read_size(L, 1);
+    how->cols = read_size(L, 2);
+  }
+  lua_pop(L, 1);
+}
+
+static lua_Integer integer_of(uint64_t n) {
+  return n > (uint64_t)SBX_MAX_INTEGER ? SBX_MAX_INTEGER : (lua_Integer)n;
+}
+
+void sbx_push_usage(lua_State *L, bool known, const struct sbx_usage *usage,
+                    bool oom) {
+  lua_pushboolean(L, oom);
+  lua_setfield(L, -2, "oom_killed");
+  if (!known)
+    return;
+  lua_createtable(L, 0, 3);
+  lua_pushinteger(L, integer_of(usage->user_us / 1000));
+  lua_setfield(L, -2, "user_ms");
+  lua_pushinteger(L, integer_of(usage->system_us / 1000));
+  lua_setfield(L, -2, "system_ms");
+  lua_pushinteger(L, usage->max_rss_kib > (uint64_t)SBX_MAX_INTEGER / 1024
+                         ? SBX_MAX_INTEGER
+                         : (lua_Integer)usage->max_rss_kib * 1024);
+  lua_setfield(L, -2, "max_rss_bytes");
+  lua_setfield(L, -2, "usage");
+}
+
 static void push_output(lua_State *L, const struct sbx_captured *captured,
                         const char *name) {
   static const char *const suffix[] = {"_truncated", "_omitted_bytes",
@@ -133,7 +177,7 @@ static void push_output(lua_State *L, const struct sbx_captured *captured,
 static void push_exec(lua_State *L, struct sbx_op *base) {
   struct sbx_exec_op *op = (struct sbx_exec_op *)base;
 
-  lua_createtable(L, 0, 14);
+  lua_createtable(L, 0, 16);
   push_output(L, &op->out, "stdout");
   push_output(L, &op->errout, "stderr");
   if (op->exit_known) {
@@ -150,6 +194,7 @@ static void push_exec(lua_State *L, struct sbx_op *base) {
   lua_setfield(L, -2, "timed_out");
   lua_pushboolean(L, op->cancelled);
   lua_setfield(L, -2, "cancelled");
+  sbx_push_usage(L, op->usage_known, &op->usage, op->oom);
   if (op->could_not_start) {
     lua_pushboolean(L, 1);
     lua_setfield(L, -2, "could_not_start");
@@ -179,10 +224,11 @@ static void read_exec(lua_State *L, struct sbx_exec_options *o) {
   o->how.keep = sbx_field_keep(L, 2);
   o->stream = sbx_field_boolean(L, 2, "stream");
   o->how.root = sbx_field_boolean(L, 2, "root");
+  sbx_fields_pty(L, 2, &o->how);
 }
 
 /* session:exec{command, args, cwd, env, input, timeout_ms, grace_period_ms,
- *   max_output_bytes, keep, stream, root} -> op
+ *   max_output_bytes, keep, stream, root, pty = {rows, cols}} -> op
  *
  * With stream, op:read() gives the output as it comes. */
 static int l_session_exec(lua_State *L) {
@@ -197,6 +243,7 @@ static int l_session_exec(lua_State *L) {
                                       "keep",
                                       "stream",
                                       "root",
+                                      "pty",
                                       NULL};
   struct sbx_lsession *ls = sbx_check_lsession(L);
   struct sbx_exec_options empty = {0};
@@ -211,7 +258,8 @@ static int l_session_exec(lua_State *L) {
     return luaL_error(L, "not enough memory");
   lop->op = &op->base.op;
   read_exec(L, &op->options);
-  if (op->options.how.root && ls->session->options.root == NULL)
+  if (op->options.how.root && !ls->session->options.supervisor &&
+      ls->session->options.root == NULL)
     sbx_field_error(L, "root", "needs a session with a root_exec request");
   return sbx_lop_submit(L, lop);
 }

@@ -11,6 +11,9 @@
 /* After a confirmed kill: how long the last output may take. */
 #define DRAIN_MS       1000
 #define TIMED_OUT_CODE 124
+/* More than this is not kept where it comes from: there, memory is the
+ * workload's. */
+#define CAPTURE_MAX (4u * 1024u * 1024u)
 
 void sbx_command_copy_fini(struct sbx_command_copy *c) {
   size_t i;
@@ -128,6 +131,13 @@ static void on_data(void *arg, enum sbx_fd fd, const uint8_t *data,
   }
 }
 
+/* In a captured output; the runner has left these out. */
+static void on_omitted(void *arg, enum sbx_fd fd, uint64_t n) {
+  struct sbx_exec_op *op = arg;
+
+  sbx_capture_omit(op->capture[fd == SBX_ERR], n);
+}
+
 static void on_window(struct sbx_op *base) {
   struct sbx_exec_op *op = (struct sbx_exec_op *)base;
 
@@ -184,6 +194,7 @@ static const struct sbx_job_events job_events = {
     .on_started = on_started,
     .on_failed = on_failed,
     .on_data = on_data,
+    .on_omitted = on_omitted,
     .on_drain = on_drain,
     .on_exit = on_exit_event,
     .on_lost = on_lost,
@@ -281,6 +292,8 @@ static void start(struct sbx_op *base) {
     fail(op, &err);
     return;
   }
+  op->options.how.capture =
+      !op->options.stream && op->options.how.max_output <= CAPTURE_MAX;
   s->last_was_process = false;
   sbx_timer_start(op->timer, op->options.timeout_ms);
   rc = s->runner->ops->start(s->runner, &cmd, &op->options.how, &job_events, op,

@@ -136,6 +136,14 @@ void sbx_mux_flush(struct sbx_mux *m) {
   leave(m);
 }
 
+void sbx_mux_cork(struct sbx_mux *m) {
+  m->depth++;
+}
+
+void sbx_mux_uncork(struct sbx_mux *m) {
+  leave(m);
+}
+
 void sbx_mux_push(struct sbx_mux *m) {
   m->urgent = true;
   if (m->depth == 0)

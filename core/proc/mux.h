@@ -77,7 +77,8 @@ struct sbx_mux_channel_events {
    * and PORT LISTENER, for FILE ENTRY, DATA, EVENT, each with DONE as the last.
    * Nothing comes after FAILED and DONE. */
   void (*on_msg)(void *arg, const struct sbx_mux_msg *msg);
-  /* There was no room to send and now there is some. May be NULL. */
+  /* There is room to send, and there was none or it was asked for. May be
+   * NULL. */
   void (*on_room)(void *arg);
   /* The mux is being freed. Nothing comes after this. */
   void (*on_lost)(void *arg);
@@ -92,6 +93,9 @@ void sbx_mux_free(struct sbx_mux *m);
 /* What came on the stream's stdout, and its on_drain. */
 void sbx_mux_feed(struct sbx_mux *m, const uint8_t *data, size_t len);
 void sbx_mux_drained(struct sbx_mux *m);
+/* What is sent in between goes in one piece. They nest. */
+void sbx_mux_cork(struct sbx_mux *m);
+void sbx_mux_uncork(struct sbx_mux *m);
 /* Sends what waits. */
 void sbx_mux_flush(struct sbx_mux *m);
 
@@ -119,6 +123,8 @@ int sbx_mux_port(struct sbx_mux *m, uint16_t port,
 /* How many bytes of DATA may be sent now: credit of the other side, and room in
  * the queue. 0: on_room will come, unless the channel ends before. */
 size_t sbx_mux_room(struct sbx_mux_channel *ch);
+/* on_room comes when what was sent has left and there is room. */
+void sbx_mux_want_room(struct sbx_mux_channel *ch);
 /* DATA of stream SBX_MSG_STDIN, also for a file that is written; len is at most
  * sbx_mux_room(). 0, -ENOMEM, -EPIPE when the channel has ended. */
 int sbx_mux_send(struct sbx_mux_channel *ch, const void *data, size_t len);

@@ -153,9 +153,14 @@ size_t sbx_mux_room(struct sbx_mux_channel *ch) {
   room = queued < SBX_MUX_QUEUE ? SBX_MUX_QUEUE - queued : 0;
   if (ch->may_send < room)
     room = (size_t)ch->may_send;
-  if (room == 0 && sbx_list_empty(&ch->blocked_link))
-    sbx_list_append(&m->blocked, &ch->blocked_link);
+  if (room == 0)
+    sbx_mux_want_room(ch);
   return room;
+}
+
+void sbx_mux_want_room(struct sbx_mux_channel *ch) {
+  if (ch->mux != NULL && sbx_list_empty(&ch->blocked_link))
+    sbx_list_append(&ch->mux->blocked, &ch->blocked_link);
 }
 
 static int append_data(struct sbx_mux *m, uint32_t id, const uint8_t *data,

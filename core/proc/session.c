@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proc/process.h"
+#include "proc/sup_open.h"
 
 #define CLIENT_TEXT_MAX (16u * 1024u)
 /* A container ends some 40 ms after its lease. */
@@ -13,6 +14,7 @@
 
 void sbx_session_options_fini(struct sbx_session_options *options) {
   free(options->workdir);
+  free(options->user);
   sbx_request_unref(options->attach);
   sbx_request_unref(options->exec);
   sbx_request_unref(options->root);
@@ -42,6 +44,7 @@ int sbx_session_new(struct sbx_session **out, struct sbx_mailbox *mb,
   sbx_list_init(&s->ops);
   sbx_list_init(&s->waiters);
   sbx_list_init(&s->processes);
+  sbx_list_init(&s->probes);
   *out = s;
   return 0;
 }
@@ -68,8 +71,13 @@ void sbx_session_explain(struct sbx_session *s, struct sbx_err *err) {
       [SBX_CLOSE_LOST] = "the session's container is not running any more",
       [SBX_CLOSE_FAILED] = "the session could not be opened",
   };
+  int reason = atomic_load(&s->reason);
 
-  sbx_fail(err, SBX_EDESTROYED, "%s", why[atomic_load(&s->reason)]);
+  if (reason == SBX_CLOSE_BROKEN) {
+    *err = s->broken;
+    return;
+  }
+  sbx_fail(err, SBX_EDESTROYED, "%s", why[reason]);
 }
 
 /* Idle is: no operation under way and no managed process running. */
@@ -161,6 +169,7 @@ void sbx_session_end(struct sbx_session *s, enum sbx_close_reason reason) {
     s->runner->ops->lose(s->runner);
     sbx_channel_free(s->channel);
     s->channel = NULL;
+    sbx_sup_close(s);
     s->runner->ops->free(s->runner);
     s->runner = NULL;
   }
@@ -187,8 +196,10 @@ static void run_close(struct sbx_job *job) {
 static void run_touch(struct sbx_job *job) {
   struct note *n = SBX_LIST_OWNER(job, struct note, job);
 
-  if (atomic_load(&n->session->state) == SBX_SESSION_OPEN)
+  if (atomic_load(&n->session->state) == SBX_SESSION_OPEN) {
     sbx_session_update_idle(n->session);
+    sbx_sup_touch(n->session);
+  }
   sbx_session_unref(n->session);
   free(n);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* session.h - one container: its lease, its control channel, its clocks, the
- * operations that use it and its managed processes.
+/* session.h - one container: its lease, what it is talked to with, its clocks,
+ * the operations that use it and its managed processes.
  *
  * The lease is the attached stdin of PID 1. Closing it ends the container, and
  * it closes by itself when this process dies. ttl and idle time close it here,
@@ -18,6 +18,7 @@
 #include "io/request.h"
 #include "io/timer.h"
 #include "proc/channel.h"
+#include "proc/mux.h"
 #include "proc/runner.h"
 
 enum sbx_session_state {
@@ -33,8 +34,9 @@ enum sbx_close_reason {
   SBX_CLOSE_DESTROY, /* asked for */
   SBX_CLOSE_TTL,
   SBX_CLOSE_IDLE,
-  SBX_CLOSE_LOST,  /* the container or the engine went away */
-  SBX_CLOSE_FAILED /* could not be opened */
+  SBX_CLOSE_LOST,   /* the container or the engine went away */
+  SBX_CLOSE_FAILED, /* could not be opened */
+  SBX_CLOSE_BROKEN  /* the supervisor broke the protocol */
 };
 
 struct sbx_session_options {
@@ -45,12 +47,19 @@ struct sbx_session_options {
   uint64_t ttl_ms, idle_ms;   /* 0: none */
   size_t max_processes;
   size_t max_output; /* of each stream of a managed process */
+
+  /* PID 1 is our supervisor; exec, root and agent are NULL. Of the commands: */
+  bool supervisor;
+  char *user; /* as in an image's USER */
+  uint64_t capabilities;
+  bool no_new_privileges;
 };
 
 struct sbx_session {
   atomic_int refs;
   atomic_int state;  /* enum sbx_session_state; written by the I/O thread */
-  atomic_int reason; /* enum sbx_close_reason; written before the state */
+  atomic_int reason; /* enum sbx_close_reason; written before the state, and
+                        after `broken` */
   atomic_int note;   /* enum sbx_note: what the engine last said of it */
   atomic_int note_status;
   struct sbx_runtime *runtime;
@@ -58,8 +67,13 @@ struct sbx_session {
 
   /* the rest: I/O thread only */
   struct sbx_stream *lease;
-  struct sbx_channel *channel;
+  struct sbx_channel *channel; /* with the exec runner */
+  struct sbx_mux *mux;         /* with the supervisor, */
+  struct sbx_timer *mux_timer; /* for what is not urgent */
   struct sbx_runner *runner;
+  struct sbx_err broken;                 /* how the protocol was broken */
+  struct sbx_open_op *opening;           /* waits for the supervisor */
+  uint64_t touched_ms;                   /* when the supervisor was told last */
   struct sbx_buf client_out, client_err; /* what the client said, capped */
   struct sbx_stream_end client_end;
   struct sbx_timer *ttl, *idle;
@@ -68,6 +82,7 @@ struct sbx_session {
   struct sbx_list ops;        /* struct sbx_session_op, under way */
   struct sbx_list waiters;    /* wait_closed operations */
   struct sbx_list processes;  /* struct sbx_process, oldest first */
+  struct sbx_list probes;     /* struct sbx_probe_op that wait for a port */
   size_t process_count, running_count;
   bool last_was_process; /* the newest command is a managed process */
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "proc/exec_runner.h"
+#include "proc/sup_open.h"
 
 static void lease_on_data(void *arg, enum sbx_fd fd, const uint8_t *data,
                           size_t len) {
@@ -19,6 +20,15 @@ static void lease_on_data(void *arg, enum sbx_fd fd, const uint8_t *data,
     (void)sbx_buf_append(text, data, len < room ? len : room);
   if (fd == SBX_OUT && s->channel != NULL)
     sbx_channel_feed(s->channel, data, len);
+  if (fd == SBX_OUT && s->mux != NULL)
+    sbx_mux_feed(s->mux, data, len);
+}
+
+static void lease_on_drain(void *arg) {
+  struct sbx_session *s = arg;
+
+  if (s->mux != NULL)
+    sbx_mux_drained(s->mux);
 }
 
 static void finish_waiters(struct sbx_session *s) {
@@ -71,6 +81,7 @@ static void lease_on_note(void *arg, enum sbx_note note, int status) {
 static const struct sbx_stream_events lease_events = {
     .on_note = lease_on_note,
     .on_data = lease_on_data,
+    .on_drain = lease_on_drain,
     .on_end = lease_on_end,
 };
 
@@ -105,12 +116,13 @@ static void take_texts(struct sbx_open_op *op) {
 static void finish_open(struct sbx_open_op *op, int rc,
                         const struct sbx_err *err) {
   take_texts(op);
+  sbx_sup_opened(op->base.session);
   sbx_timer_free(op->timer);
   op->timer = NULL;
   sbx_session_op_complete(&op->base, rc, err);
 }
 
-static void fail_open(struct sbx_open_op *op, int code, const char *why) {
+void sbx_open_op_fail(struct sbx_open_op *op, int code, const char *why) {
   struct sbx_session *s = op->base.session;
   struct sbx_err err = {0};
 
@@ -144,33 +156,54 @@ static void on_hello_line(void *arg, const char *line, size_t len) {
   op->writable = strcmp(writable, "yes") == 0;
 }
 
-static void on_hello_done(void *arg, int rc) {
-  struct sbx_open_op *op = arg;
+void sbx_open_op_ready(struct sbx_open_op *op) {
   struct sbx_session *s = op->base.session;
 
-  if (rc < 0)
-    fail_open(op, SBX_ETIMEOUT, "the container was not ready in time");
-  else if (!op->greeted)
-    fail_open(op, SBX_EPROTO, "the container answered something unexpected");
-  else if (start_clocks(s) < 0)
-    fail_open(op, SBX_EINTERNAL, "out of memory");
-  else {
-    atomic_store(&s->state, SBX_SESSION_OPEN);
-    finish_open(op, 0, NULL);
+  if (start_clocks(s) < 0) {
+    sbx_open_op_fail(op, SBX_EINTERNAL, "out of memory");
+    return;
   }
+  atomic_store(&s->state, SBX_SESSION_OPEN);
+  finish_open(op, 0, NULL);
 }
 
-static void start_open(struct sbx_op *base) {
+static void on_hello_done(void *arg, int rc) {
+  struct sbx_open_op *op = arg;
+
+  if (rc < 0)
+    sbx_open_op_fail(op, SBX_ETIMEOUT, "the container was not ready in time");
+  else if (!op->greeted)
+    sbx_open_op_fail(op, SBX_EPROTO,
+                     "the container answered something unexpected");
+  else
+    sbx_open_op_ready(op);
+}
+
+static int open_channel(struct sbx_open_op *op) {
   static const struct sbx_answer_events events = {on_hello_line, on_hello_done};
-  struct sbx_open_op *op = (struct sbx_open_op *)base;
   struct sbx_session *s = op->base.session;
   struct sbx_exec_runner_options runner = {
       .exec = s->options.exec,
       .root = s->options.root,
       .agent = s->options.agent,
   };
-  struct sbx_err err = {0};
   char text[4200];
+
+  if (sbx_channel_new(&s->channel, s->runtime, s->lease) < 0)
+    return -1;
+  if (sbx_exec_runner_new(&s->runner, s->runtime, &runner, s->channel) < 0) {
+    sbx_channel_free(s->channel);
+    s->channel = NULL;
+    return -1;
+  }
+  snprintf(text, sizeof(text), "hello %s", s->options.workdir);
+  return sbx_channel_ask(s->channel, text, op->timeout_ms, &events, op);
+}
+
+static void start_open(struct sbx_op *base) {
+  struct sbx_open_op *op = (struct sbx_open_op *)base;
+  struct sbx_session *s = op->base.session;
+  struct sbx_err err = {0};
   int rc;
 
   op->base.abandon = abandon_open;
@@ -186,20 +219,13 @@ static void start_open(struct sbx_op *base) {
   if (rc < 0) {
     s->lease = NULL;
     /* the message ends with the system's own words already */
-    fail_open(op, rc > -5000 ? SBX_EINTERNAL : rc, err.message);
+    sbx_open_op_fail(op, rc > -5000 ? SBX_EINTERNAL : rc, err.message);
     return;
   }
   sbx_session_ref(s); /* the lease's */
-  if (sbx_channel_new(&s->channel, s->runtime, s->lease) < 0 ||
-      sbx_exec_runner_new(&s->runner, s->runtime, &runner, s->channel) < 0) {
-    sbx_channel_free(s->channel);
-    s->channel = NULL;
-    fail_open(op, SBX_EINTERNAL, "out of memory");
-    return;
-  }
-  snprintf(text, sizeof(text), "hello %s", s->options.workdir);
-  if (sbx_channel_ask(s->channel, text, op->timeout_ms, &events, op) < 0)
-    fail_open(op, SBX_EINTERNAL, "out of memory");
+  rc = s->options.supervisor ? sbx_sup_open(op) : open_channel(op);
+  if (rc < 0)
+    sbx_open_op_fail(op, SBX_EINTERNAL, "out of memory");
 }
 
 static void cancel_open(struct sbx_op *base) {
@@ -207,7 +233,7 @@ static void cancel_open(struct sbx_op *base) {
 
   if (op->base.session->channel != NULL)
     sbx_channel_forget(op->base.session->channel, op);
-  fail_open(op, SBX_ECANCELLED, "cancelled");
+  sbx_open_op_fail(op, SBX_ECANCELLED, "cancelled");
 }
 
 static void free_open(struct sbx_op *base) {

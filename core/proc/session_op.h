@@ -31,6 +31,10 @@ struct sbx_closed_op {
 extern const struct sbx_op_class sbx_open_op_class;
 extern const struct sbx_op_class sbx_closed_op_class;
 
+/* Between session_op.c and sup_open.c; the operation is over. */
+void sbx_open_op_ready(struct sbx_open_op *op);
+void sbx_open_op_fail(struct sbx_open_op *op, int code, const char *why);
+
 /* Consumer thread. NULL when out of memory. */
 struct sbx_open_op *sbx_open_op_new(struct sbx_mailbox *mb,
                                     struct sbx_session *s, uint64_t timeout_ms);

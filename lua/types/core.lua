@@ -172,7 +172,7 @@ function Op:cancel() end
 
 ---@class anvia.sandbox.core.SessionOptions
 ---@field attach anvia.sandbox.core.StreamRequest creates the container; its stdin is the lease
----@field exec anvia.sandbox.core.StreamRequest runs the script as the session's user
+---@field exec anvia.sandbox.core.StreamRequest? runs the script as the session's user
 ---@field root_exec anvia.sandbox.core.StreamRequest? the same as uid 0
 ---@field agent anvia.sandbox.core.StreamRequest? runs the control script as uid 0
 ---@field remove anvia.sandbox.core.StreamRequest? for a container that outlives its lease
@@ -181,6 +181,10 @@ function Op:cancel() end
 ---@field idle_timeout_ms integer? [none]
 ---@field max_processes integer? [4]
 ---@field max_output_bytes integer? of each stream of a managed process [1 MiB]
+---@field runner "exec"|"supervisor"|nil [exec]; a supervisor needs no exec, root_exec, agent
+---@field user string? of the commands, as in an image's USER; with the supervisor, like the next two
+---@field capabilities integer? that commands may have: a mask by number [0]
+---@field no_new_privileges boolean? [false]
 
 --- A session that is not open yet. Nothing is started.
 ---@param options anvia.sandbox.core.SessionOptions
@@ -208,7 +212,7 @@ function Session:close() end
 function Session:touch() end
 
 ---@return "new"|"opening"|"open"|"closing"|"closed" state
----@return nil|"destroy"|"ttl"|"idle"|"lost"|"failed" reason
+---@return nil|"destroy"|"ttl"|"idle"|"lost"|"failed"|"protocol" reason
 ---@return string? note what the engine has reported of the container, for people
 function Session:state() end
 
@@ -224,6 +228,13 @@ function Session:state() end
 ---@field keep "head"|"tail"|"both"|nil [both]
 ---@field stream boolean? read() gives the output as it comes
 ---@field root boolean? as uid 0
+---@field pty integer[]? a terminal of so many rows and columns
+
+--- What a command used, with the children that it waited for.
+---@class anvia.sandbox.core.Usage
+---@field user_ms integer
+---@field system_ms integer
+---@field max_rss_bytes integer
 
 ---@class anvia.sandbox.core.ExecResult
 ---@field stdout string
@@ -240,6 +251,8 @@ function Session:state() end
 ---@field timed_out boolean
 ---@field cancelled boolean
 ---@field could_not_start boolean?
+---@field usage anvia.sandbox.core.Usage? with the supervisor
+---@field oom_killed boolean
 
 --- Result: ExecResult, which is also the result of an error.
 ---@param options anvia.sandbox.core.ExecOptions
@@ -254,6 +267,7 @@ function Session:exec(options) end
 ---@field env table<string, string>?
 ---@field stdin boolean? [false]
 ---@field timeout_ms integer?
+---@field pty integer[]? a terminal of so many rows and columns
 
 ---@class anvia.sandbox.core.ProcessInfo
 ---@field id string
@@ -263,6 +277,8 @@ function Session:exec(options) end
 ---@field status "running"|"exited"|"stopped"
 ---@field exit_code integer?
 ---@field signal string?
+---@field usage anvia.sandbox.core.Usage? once it has ended; with the supervisor
+---@field oom_killed boolean? once it has ended
 ---@field started_at integer? wall clock, ms
 ---@field ended_at integer?
 
@@ -293,6 +309,13 @@ function Session:logs(id, options) end
 ---@param name string "TERM", "KILL" ...
 ---@return anvia.sandbox.core.Op
 function Session:signal(id, name) end
+
+--- The size of its terminal.
+---@param id string
+---@param rows integer
+---@param cols integer
+---@return anvia.sandbox.core.Op
+function Session:resize(id, rows, cols) end
 
 --- Done when the client has taken it.
 ---@param id string
