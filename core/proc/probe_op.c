@@ -14,6 +14,10 @@ static void finish(struct sbx_probe_op *op, int rc, const struct sbx_err *err) {
   op->timer = NULL;
   sbx_knock_cancel(op->knock);
   op->knock = NULL;
+  if (op->watch != NULL)
+    op->base.session->runner->ops->unwatch_port(op->watch);
+  op->watch = NULL;
+  sbx_list_remove(&op->waiting);
   op->over = true;
   if (op->looking) /* the runner still has a pointer to it */
     sbx_op_ref(&op->base.op);
@@ -70,13 +74,19 @@ static void fail_ended(struct sbx_probe_op *op) {
   finish(op, err.code, &err);
 }
 
+static bool nothing_will_come(const struct sbx_probe_op *op) {
+  return op->best == SBX_LISTEN_NONE && server_has_ended(op->base.session);
+}
+
 static void look_later(struct sbx_probe_op *op) {
   uint64_t now = sbx_now_ms();
 
   if (now >= op->deadline)
     fail_timeout(op);
-  else if (op->best == SBX_LISTEN_NONE && server_has_ended(op->base.session))
+  else if (nothing_will_come(op))
     fail_ended(op);
+  else if (op->watch != NULL && op->best != SBX_LISTEN_V6_ANY)
+    sbx_timer_start(op->timer, op->deadline - now);
   else
     sbx_timer_start(op->timer, op->interval_ms < op->deadline - now
                                    ? op->interval_ms
@@ -104,6 +114,17 @@ static void on_listener(void *arg, const struct sbx_listener *l) {
     op->best = kind;
 }
 
+/* All sockets of the port were seen. */
+static void judge(struct sbx_probe_op *op) {
+  if (op->best == SBX_LISTEN_REACHABLE ||
+      (op->best == SBX_LISTEN_V6_ANY && op->host_port == 0))
+    finish(op, 0, NULL);
+  else if (op->best != SBX_LISTEN_V6_ANY || op->knock != NULL ||
+           sbx_knock_start(&op->knock, op->base.session->runtime, op->host_port,
+                           on_knocked, op) < 0)
+    look_later(op);
+}
+
 static void on_looked(void *arg, int rc) {
   struct sbx_probe_op *op = arg;
   struct sbx_err err = {0};
@@ -118,14 +139,8 @@ static void on_looked(void *arg, int rc) {
   } else if (rc < 0) {
     sbx_session_explain(op->base.session, &err);
     finish(op, err.code, &err);
-  } else if (op->best == SBX_LISTEN_REACHABLE) {
-    finish(op, 0, NULL);
-  } else if (op->best == SBX_LISTEN_V6_ANY && op->host_port == 0) {
-    finish(op, 0, NULL);
-  } else if (op->best != SBX_LISTEN_V6_ANY ||
-             sbx_knock_start(&op->knock, op->base.session->runtime,
-                             op->host_port, on_knocked, op) < 0) {
-    look_later(op);
+  } else {
+    judge(op);
   }
 }
 
@@ -148,8 +163,58 @@ static void on_timer(void *arg) {
 
   if (sbx_now_ms() >= op->deadline)
     fail_timeout(op);
+  else if (op->watch != NULL)
+    judge(op);
   else
     look(op);
+}
+
+static void on_watched(void *arg, const struct sbx_listener *all, size_t n) {
+  struct sbx_probe_op *op = arg;
+  size_t i;
+
+  op->watched = true;
+  op->best = SBX_LISTEN_NONE;
+  for (i = 0; i < n; i++)
+    on_listener(op, &all[i]);
+  judge(op);
+}
+
+/* The supervisor cannot, for now: it is asked as any other runner. A session
+ * that ends abandons its operations before. */
+static void on_unwatched(void *arg, int rc) {
+  struct sbx_probe_op *op = arg;
+
+  (void)rc;
+  op->base.session->runner->ops->unwatch_port(op->watch);
+  op->watch = NULL;
+  op->best = SBX_LISTEN_NONE;
+  look_later(op);
+}
+
+void sbx_probe_process_gone(struct sbx_session *s) {
+  struct sbx_list *it, *tmp;
+
+  SBX_LIST_EACH (it, tmp, &s->probes) {
+    struct sbx_probe_op *op = SBX_LIST_OWNER(it, struct sbx_probe_op, waiting);
+
+    if (op->watched && op->knock == NULL && nothing_will_come(op))
+      fail_ended(op);
+  }
+}
+
+/* False: it has to be asked. */
+static bool watch(struct sbx_probe_op *op) {
+  static const struct sbx_port_watch_events events = {on_watched, on_unwatched};
+  struct sbx_session *s = op->base.session;
+
+  if (s->runner->ops->watch_port == NULL ||
+      s->runner->ops->watch_port(s->runner, op->port, &events, op, &op->watch) <
+          0)
+    return false;
+  sbx_list_append(&s->probes, &op->waiting);
+  sbx_timer_start(op->timer, op->timeout_ms);
+  return true;
 }
 
 static void abandon(struct sbx_session_op *sop, const struct sbx_err *err) {
@@ -176,7 +241,8 @@ static void start(struct sbx_op *base) {
     finish(op, err.code, &err);
     return;
   }
-  look(op);
+  if (!watch(op))
+    look(op);
 }
 
 static void free_op(struct sbx_op *base) {
@@ -195,7 +261,9 @@ struct sbx_probe_op *sbx_probe_op_new(struct sbx_mailbox *mb,
                                       struct sbx_session *s) {
   struct sbx_probe_op *op = calloc(1, sizeof(*op));
 
-  if (op != NULL)
-    sbx_session_op_init(&op->base, &sbx_probe_op_class, mb, s);
+  if (op == NULL)
+    return NULL;
+  sbx_session_op_init(&op->base, &sbx_probe_op_class, mb, s);
+  sbx_list_init(&op->waiting);
   return op;
 }

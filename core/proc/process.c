@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "proc/probe_op.h"
 
 static char **copy_strings(char *const *from, size_t n) {
   char **to = calloc(n + 1, sizeof(*to));
@@ -151,6 +152,8 @@ static void on_count(void *arg, int rc, size_t count) {
   struct sbx_process *p = arg;
 
   p->group_gone = rc == 0 && count == 0;
+  if (p->group_gone)
+    sbx_probe_process_gone(p->session);
 }
 
 void sbx_process_recheck(struct sbx_process *p) {
