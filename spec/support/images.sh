@@ -14,12 +14,13 @@
 #   cmd              CMD ["/bin/echo","cmd"], no ENTRYPOINT
 #   static           /server, a static program, and nothing else
 #   setuid           busybox and /bin/rootsleep, which is setuid root
+#   hostile          busybox and /bin/hostile, which is hard to kill
 #   debian           Debian 12: python3, nodejs, bash, curl, procps, user (1000)
 #   nosetsid, nofind the same without setsid and without find (busybox's shell
 #                    knows both by itself, dash does not)
 
 IMAGES_ALL=(busybox user entrypoint-echo entrypoint-sh entrypoint-exec cmd
-  static setuid debian nosetsid nofind)
+  static setuid hostile debian nosetsid nofind)
 IMAGE_LABEL=anvia-test.recipe
 IMAGES_WORK=
 
@@ -95,6 +96,7 @@ tree_hash() {
     bare) tree_hash debian ;;
     static) cat "$SBX_ROOT/spec/support/image/server.c" ;;
     setuid) tree_hash busybox && cat "$SBX_ROOT/spec/support/image/rootsleep.c" ;;
+    hostile) tree_hash busybox && cat "$SBX_ROOT/spec/support/image/hostile.c" ;;
     esac
   } | hash
 }
@@ -147,6 +149,12 @@ recipe_setuid() {
   unpack_tree busybox "$1"
   compile_static rootsleep "$1/bin/rootsleep"
   chmod 4755 "$1/bin/rootsleep"
+  pack_tree "$1" "$2"
+}
+
+recipe_hostile() {
+  unpack_tree busybox "$1"
+  compile_static hostile "$1/bin/hostile"
   pack_tree "$1" "$2"
 }
 
@@ -217,7 +225,7 @@ unpack_tree() {
 }
 
 compile_static() {
-  cc -static -O2 -s -o "$2" "$SBX_ROOT/spec/support/image/$1.c"
+  cc -static -O2 -s -pthread -o "$2" "$SBX_ROOT/spec/support/image/$1.c"
 }
 
 # The package conflicts with the other busybox, so it is unpacked, not
