@@ -68,13 +68,17 @@ function(sbx_find_static arch host)
   set(musl_gcc "${cpu}-linux-musl-gcc")
   set(musl_specs "${cpu}-linux-gnu-gcc" "-specs=${lib}/musl-gcc.specs")
   set(musl_clang clang "--target=${cpu}-linux-musl" -fuse-ld=lld -nostdinc
-      -isystem "${SBX_MUSL_ROOT}/usr/include/${cpu}-linux-musl" -nostdlib)
+      -isystem "${SBX_MUSL_ROOT}/usr/include/${cpu}-linux-musl" -nostdlib
+      -Wno-unused-command-line-argument)
   set(musl_clang_libs "${lib}/crt1.o" "${lib}/libc.a")
   if(cpu STREQUAL "aarch64")
     list(APPEND musl_clang -mno-outline-atomics)
   endif()
   set(host_musl musl-gcc)
   set(host_cc "${CMAKE_C_COMPILER}")
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+    list(APPEND host_cc -Wno-unused-command-line-argument)
+  endif()
 
   set(candidates musl_gcc musl_specs musl_clang)
   if(arch STREQUAL host)

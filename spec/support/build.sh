@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# Building with the presets of CMakePresets.json. Needs lib.sh.
+# Building with the presets of CMakePresets.json. Needs lib.sh, packages.sh.
 
 SBX_PRESET=${SBX_PRESET:-debug}
 
@@ -13,6 +13,7 @@ build_preset() {
   # a tree that was moved or copied together with its build directory
   grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$SBX_ROOT" "$dir/CMakeCache.txt" ||
     rm -rf "$dir"
+  [[ ! -e $SBX_MUSL ]] || set -- "$@" "-DSBX_MUSL_ROOT=$SBX_MUSL"
   run_job cmake --preset "$preset" "$@" --log-level=WARNING >/dev/null
   run_job cmake --build "$dir" -- --quiet
 }

@@ -39,6 +39,7 @@ clang         clang
 libclang_rt   libclang-rt-dev
 llvm-symbolizer llvm
 clang-format  clang-format
+ld.lld        lld
 '
 
 package_is_there() {
@@ -94,6 +95,32 @@ packages_install() {
   say "installing ${names[*]}"
   without_services as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends "${names[@]}" >&2
+}
+
+# musl for the architecture that this machine is not, so that the supervisor is
+# built for it, too: unpacked into the cache, not installed. Without a network
+# that one is left out.
+SBX_MUSL=$SBX_CACHE/musl
+packages_foreign_musl() {
+  local arch=arm64 tmp status=0
+  [[ $(dpkg --print-architecture 2>/dev/null) != arm64 ]] || arch=amd64
+  [[ ! -e $SBX_MUSL ]] && has apt-get || return 0
+  say "fetching musl for $arch"
+  tmp=$(mktemp -d)
+  foreign_musl "$arch" "$tmp" >&2 || status=$?
+  rm -rf "$tmp"
+  ((status == 0)) || say "there is none: the supervisor is not built for $arch"
+}
+
+# With lists and a status of its own, apt leaves the machine as it is.
+foreign_musl() {
+  local apt=(apt-get -q -o "APT::Architecture=$1" -o "APT::Architectures=$1"
+    -o "Dir::State=$2" -o Dir::State::status=/dev/null -o "Dir::Cache=$2"
+    -o APT::Sandbox::User=)
+  mkdir -p "$2/lists/partial" "$2/archives/partial"
+  (cd "$2" && "${apt[@]}" update && "${apt[@]}" download musl-dev) || return
+  mkdir -p "$SBX_CACHE"
+  dpkg -x "$2"/musl-dev_*.deb "$2/root" && mv "$2/root" "$SBX_MUSL"
 }
 
 PACKAGES_UPDATED=
