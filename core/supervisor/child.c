@@ -160,12 +160,12 @@ static void search(char **argv, const struct env *e, int report) {
     strcpy(file + len + (len > 0),
            argv[0]); /* empty: the directory we are in */
     execve(file, argv, e->list);
-    uint8_t why = stage_of(file, errno);
-    if (why == SBX_FAILED_REFUSED)
-      fail(report, why, errno);
-    if (why == SBX_FAILED_NOT_EXECUTABLE && stage == SBX_FAILED_NOT_FOUND) {
-      stage = why;
-      error = errno;
+    int why = errno;
+    if (stage_of(file, why) == SBX_FAILED_REFUSED)
+      fail(report, SBX_FAILED_REFUSED, why);
+    if (stage == SBX_FAILED_NOT_FOUND && access(file, F_OK) == 0) {
+      stage = SBX_FAILED_NOT_EXECUTABLE;
+      error = why;
     }
     if (*end == '\0')
       fail(report, stage, error);

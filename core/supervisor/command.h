@@ -20,6 +20,7 @@ struct sbx_output {
   struct sbx_turn turn;
   struct sbx_command *command;
   uint8_t stream;
+  bool done;       /* EOF was sent, or there is no such output */
   bool last;       /* the command has ended: what is there is the rest */
   uint64_t left;   /* of that rest */
   uint64_t credit; /* bytes that may be sent */

@@ -48,8 +48,8 @@ static struct sbx_channel *find(uint32_t id) {
 }
 
 int sbx_read_stream(const struct sbx_frame *frame, uint8_t *stream) {
-  if (frame->len < 1 || frame->len > 1 + SBX_FRAME_DATA_MAX ||
-      (frame->type == SBX_MSG_EOF && frame->len != 1))
+  if (frame->len > 1 + SBX_FRAME_DATA_MAX ||
+      (frame->type == SBX_MSG_EOF ? frame->len != 1 : frame->len < 2))
     return SBX_EPROTO;
   *stream = frame->data ? frame->data[0] : SBX_MSG_STDIN;
   return 0;

@@ -259,7 +259,7 @@ static bool go_on(uint64_t now) {
       press(c, now);
     if (c->clean == 1)
       again = true;
-    else if ((c->clean > 1 || now >= c->give_up_ms) && sbx_link_has_room())
+    else if ((c->clean > 1 || now >= c->give_up_ms) && sbx_link_may_answer())
       answer(c, members);
   }
   return again;

@@ -181,12 +181,14 @@ static int on_hello(const struct sbx_frame *frame) {
   struct sbx_msg_ready ready = {.version = SBX_MSG_VERSION};
   int rc;
 
-  if (sbx_super.greeted || sbx_hello_decode(&m, frame->data, frame->len) < 0)
+  if (sbx_super.greeted || frame->len < 4)
     return SBX_EPROTO;
-  if (m.version != SBX_MSG_VERSION) {
+  if (sbx_get_u32(frame->data) != SBX_MSG_VERSION) {
     sbx_link_done(0, SBX_DONE_REFUSED, EPROTONOSUPPORT, "another version");
     return 0;
   }
+  if (sbx_hello_decode(&m, frame->data, frame->len) < 0)
+    return SBX_EPROTO;
   rc = find_user((const char *)m.user.data);
   if (rc < 0) {
     sbx_link_done(0, SBX_DONE_FAILED, -rc,

@@ -42,7 +42,7 @@ static void read_frames(struct sbx_turn *t) {
     input_len = (size_t)n;
     input_at = 0;
   }
-  while (input_at < input_len && queue.len - sent < READ_BELOW) {
+  while (input_at < input_len && sbx_link_may_answer()) {
     ssize_t n = sbx_framer_feed(&framer, input + input_at, input_len - input_at,
                                 &frame, &whole);
     if (n < 0 || (whole && sbx_dispatch(&frame) < 0))
@@ -78,7 +78,7 @@ static int open_end(struct sbx_handler *h, int fd, uint32_t events,
 int sbx_link_init(void) {
   sbx_framer_init(&framer, SBX_FRAME_DOWN_MAX);
   /* DATA must always have a place. */
-  int rc = sbx_buf_reserve(&framer.buf, SBX_FRAME_DATA_MAX);
+  int rc = sbx_buf_reserve(&framer.buf, SBX_FRAME_DATA_MAX + 1);
   if (rc < 0)
     return rc;
   reading.take = read_frames;
@@ -88,6 +88,10 @@ int sbx_link_init(void) {
 
 bool sbx_link_has_room(void) {
   return queue.len - sent < SEND_BELOW;
+}
+
+bool sbx_link_may_answer(void) {
+  return queue.len - sent < READ_BELOW;
 }
 
 bool sbx_link_flush(void) {
@@ -106,7 +110,7 @@ bool sbx_link_flush(void) {
       madvise(queue_data, QUEUE, MADV_DONTNEED);
     sent = queue.len = peak = 0;
   }
-  if (paused && queue.len - sent < READ_BELOW)
+  if (paused && sbx_link_may_answer())
     sbx_turn_queue(&reading);
   return sbx_link_has_room();
 }

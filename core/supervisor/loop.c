@@ -49,8 +49,8 @@ void sbx_loop_drop(struct sbx_handler *h) {
 }
 
 void sbx_timer_set(struct sbx_timer *t, uint64_t at_ms) {
-  struct sbx_list *at = timers.prev;
   sbx_timer_stop(t);
+  struct sbx_list *at = timers.prev;
   t->at_ms = at_ms;
   while (at != &timers &&
          SBX_LIST_OWNER(at, struct sbx_timer, link)->at_ms > at_ms)

@@ -17,9 +17,17 @@
 
 /* ---- outputs */
 
+static void send_eof(struct sbx_output *o) {
+  o->done = true;
+  if (o->command->channel.id != 0)
+    sbx_link_send(o->command->channel.id, SBX_MSG_EOF, &o->stream, 1);
+}
+
 static void close_output(struct sbx_output *o) {
   sbx_turn_drop(&o->turn);
   sbx_loop_drop(&o->handler);
+  if (!o->command->captures)
+    send_eof(o);
   sbx_command_check(o->command);
 }
 
@@ -148,6 +156,8 @@ static void ship_omission(struct sbx_output *o) {
 
 bool sbx_output_ship(struct sbx_output *o) {
   struct sbx_captured *k = &o->kept;
+  if (o->done)
+    return true;
   if (o->capture) {
     if (sbx_capture_finish(o->capture, k) < 0)
       k->omitted = sbx_capture_total(o->capture);
@@ -165,8 +175,8 @@ bool sbx_output_ship(struct sbx_output *o) {
     ship_piece(o);
   }
   free(k->data);
-  memset(k, 0, sizeof(*k));
-  o->shipped = 0;
+  k->data = NULL;
+  send_eof(o);
   return true;
 }
 
@@ -174,6 +184,7 @@ void sbx_output_ignore(struct sbx_output *o) {
   sbx_capture_free(o->capture);
   o->capture = NULL;
   free(o->kept.data);
+  o->kept.data = NULL;
   memset(&o->kept, 0, sizeof(o->kept));
   if (o->handler.fd < 0)
     return;

@@ -300,6 +300,7 @@ static int prepare(struct sbx_command *c, const struct sbx_msg_spawn *m) {
     o->command = c;
     o->stream = (uint8_t)(SBX_MSG_STDOUT + i);
     o->credit = m->credit;
+    o->done = c->terminal && i == 1;
   }
   for (int i = 0; i < 2 && c->captures; i++) {
     size_t cap = m->max_bytes < SIZE_MAX ? (size_t)m->max_bytes : SIZE_MAX;

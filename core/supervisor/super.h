@@ -72,6 +72,8 @@ int sbx_link_init(void);
 /* Writes what it can. True when there is room for turns that send. */
 bool sbx_link_flush(void);
 bool sbx_link_has_room(void);
+/* Room for an answer, also while outputs wait for theirs. */
+bool sbx_link_may_answer(void);
 /* The last frame; ends the program. */
 void sbx_link_bye(uint8_t why) __attribute__((noreturn));
 
