@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- engine: any
+-- runner: any
 -- The look from outside, which judges all other specs, sees what is left.
 
 local core = require("anvia.sandbox.core")
