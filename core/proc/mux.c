@@ -119,12 +119,13 @@ static void send_out(struct sbx_mux *m) {
     if (rc == 0)
       m->in_flight += m->out.len;
   }
+  m->urgent = false;
   if (rc == -ENOMEM) { /* later */
     m->lazy = true;
     m->events->on_lazy(m->arg);
     return;
   }
-  m->urgent = false; /* a stream that has gone will say so itself */
+  /* A stream that has gone will say so itself. */
   if (m->out.cap > OUT_KEEP)
     sbx_buf_fini(&m->out);
   sbx_buf_clear(&m->out);
