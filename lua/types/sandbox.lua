@@ -12,8 +12,8 @@
 ---@field workspace anvia.sandbox.Workspace?  [{mode = "ephemeral"}]
 ---@field network boolean|string|nil          [false] true, "none", "host", or a name
 ---@field user string?                        [the image's] name or uid, with :group if wanted
----@field engine "auto"|"cli"|nil             [auto]
----@field runner "auto"|"exec"|nil            [auto]
+---@field engine "auto"|"api"|"cli"|nil       [auto]
+---@field runner "auto"|"supervisor"|"exec"|nil [auto] the supervisor where it can run
 ---@field docker_path string?                 [docker]
 ---@field host string?  endpoint, as in DOCKER_HOST; ports need one behind a local socket
 ---@field runtime string?                     the engine's word for it, such as "runsc"
@@ -57,6 +57,7 @@
 ---@field on_file_write fun(event: anvia.sandbox.FileEvent)?
 ---@field on_destroy fun(event: anvia.sandbox.DestroyEvent)?  once, however it ended
 ---@field on_error fun(event: anvia.sandbox.ErrorEvent)?
+---@field on_warning fun(event: anvia.sandbox.WarningEvent)? the supervisor cannot run
 
 ---@class anvia.sandbox.Event
 ---@field session_id string
@@ -82,6 +83,9 @@
 ---@class anvia.sandbox.ErrorEvent: anvia.sandbox.Event
 ---@field hook string
 ---@field error any
+
+---@class anvia.sandbox.WarningEvent: anvia.sandbox.Event
+---@field message string
 
 ---@class anvia.sandbox.PullOptions
 ---@field on_progress (fun(event: table))?
@@ -112,7 +116,7 @@
 ---@field id string
 ---@field provider "docker"
 ---@field workdir string
----@field runner "exec"
+---@field runner "supervisor"|"exec"
 ---@field metadata table<string, string>
 ---@field published_ports anvia.sandbox.PublishedPort[]
 
