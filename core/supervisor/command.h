@@ -7,9 +7,9 @@
 #ifndef SBX_SUPERVISOR_COMMAND_H
 #define SBX_SUPERVISOR_COMMAND_H
 
-#include <sys/resource.h>
-
 #include "base/capture.h"
+#include "base/chase.h"
+#include "base/launch.h"
 #include "supervisor/super.h"
 #include "wire/tree.h"
 
@@ -57,11 +57,7 @@ struct sbx_command {
 
   struct sbx_list hunt; /* all zero: none */
   unsigned kills;       /* that are to be answered */
-  bool termed;
-  unsigned clean; /* looks in a row that found nothing */
-  unsigned fresh; /* looks after the first KILL that found new processes */
-  long newest;
-  uint64_t kill_at_ms, give_up_ms;
+  struct sbx_chase chase;
 };
 
 /* ---- spawn.c */
@@ -93,8 +89,8 @@ void sbx_input_close(struct sbx_input *in);
 
 /* ---- kill.c */
 
-/* In the child: the serial that its processes cannot shake off. */
-void sbx_kill_mark(uint64_t serial);
+/* Gives it the serial that its processes cannot shake off. */
+void sbx_kill_mark(struct sbx_launch *l, uint64_t serial);
 /* KILL, COUNT and SIGNAL: 0 or SBX_EPROTO. */
 int sbx_kill_frame(struct sbx_command *c, const struct sbx_frame *frame);
 /* A process has ended; whoever waits for that looks again. */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/procfs.h"
 #include "supervisor/command.h"
 
 #define GIVE_UP_MS       1000 /* after the first KILL */
@@ -29,13 +27,14 @@ static bool marks(void) {
   return can_mark && !(sbx_super.capabilities & CAN_RAISE_LIMITS);
 }
 
-void sbx_kill_mark(uint64_t serial) {
-  struct rlimit locks = {serial, serial};
-  struct rlimit rss = {SBX_SERIAL_SUM - serial, SBX_SERIAL_SUM - serial};
+void sbx_kill_mark(struct sbx_launch *l, uint64_t serial) {
+  const uint64_t rest = SBX_SERIAL_SUM - serial;
   if (!marks())
     return;
-  setrlimit(RLIMIT_LOCKS, &locks);
-  setrlimit(RLIMIT_RSS, &rss);
+  l->limits[0].resource = RLIMIT_LOCKS;
+  l->limits[0].limit = (struct rlimit){serial, serial};
+  l->limits[1].resource = RLIMIT_RSS;
+  l->limits[1].limit = (struct rlimit){rest, rest};
 }
 
 uint64_t sbx_kill_oom_count(void) {
@@ -54,38 +53,10 @@ uint64_t sbx_kill_oom_count(void) {
 
 /* ---- looking at /proc */
 
-/* "<pid>" and what follows. */
-static const char *put_pid(char out[32], long pid, const char *rest) {
-  char *at = out + 11;
-  strcpy(at, rest);
-  do {
-    *--at = (char)('0' + pid % 10);
-    pid /= 10;
-  } while (pid > 0);
-  return at;
-}
-
-static int open_of(long pid, const char *name) {
-  char path[32];
-  return openat(proc_fd, put_pid(path, pid, name), O_RDONLY | O_CLOEXEC);
-}
-
-/* Bytes, or -errno. */
-static ssize_t read_of(long pid, const char *name, char *out, size_t cap) {
-  int fd = open_of(pid, name);
-  if (fd < 0)
-    return -errno;
-  ssize_t n = read(fd, out, cap);
-  if (n < 0)
-    n = -errno;
-  close(fd);
-  return n;
-}
-
 static void read_serial(struct sbx_row *row) {
   char text[4096];
   uint64_t locks, rss;
-  ssize_t n = read_of(row->pid, "/limits", text, sizeof(text));
+  ssize_t n = sbx_procfs_read(proc_fd, row->pid, "limits", text, sizeof(text));
   if (n > 0 && sbx_limits_hard(text, (size_t)n, "Max file locks", &locks) &&
       sbx_limits_hard(text, (size_t)n, "Max resident set", &rss))
     row->serial = sbx_serial_of(locks, rss);
@@ -95,10 +66,10 @@ static void read_serial(struct sbx_row *row) {
 static void read_mark(struct sbx_row *row) {
   struct sbx_environ e;
   ssize_t n;
-  int fd = open_of(row->pid, "/environ");
+  int fd = sbx_procfs_open(proc_fd, row->pid, "environ");
   if (fd < 0) {
     sbx_user_enter();
-    fd = open_of(row->pid, "/environ");
+    fd = sbx_procfs_open(proc_fd, row->pid, "environ");
     sbx_user_leave();
   }
   sbx_environ_init(&e, "ANVIA_PROCESS_MARK");
@@ -112,10 +83,10 @@ static void read_mark(struct sbx_row *row) {
 }
 
 /* False when it may be there, but could not be looked at. */
-static bool add(long pid) {
+static bool add(int proc, long pid) {
   struct sbx_procstat stat;
   char text[1024];
-  ssize_t n = read_of(pid, "/stat", text, sizeof(text));
+  ssize_t n = sbx_procfs_read(proc, pid, "stat", text, sizeof(text));
   if (n == -ENOENT || n == -ESRCH)
     return true;
   if (n < 0 || !sbx_procstat_parse(text, (size_t)n, &stat))
@@ -134,24 +105,11 @@ static bool add(long pid) {
   return true;
 }
 
-/* Fills the table, without ourselves and PID 1. False when it is not all. */
+/* Fills the table. False when it may not be all. */
 static bool look(void) {
-  _Alignas(struct dirent) char entries[8192];
-  bool all = true;
-  long n;
-
   sbx_table_clear(&table);
   stopped_count = 0;
-  lseek(proc_fd, 0, SEEK_SET);
-  while ((n = syscall(SYS_getdents64, proc_fd, entries, sizeof(entries))) > 0)
-    for (long at = 0; at < n;) {
-      const struct dirent *d = (const void *)(entries + at);
-      long pid = strtol(d->d_name, NULL, 10);
-      if (pid > 1 && pid != getpid() && !add(pid))
-        all = false;
-      at += d->d_reclen;
-    }
-  return all && n == 0;
+  return sbx_procfs_each(proc_fd, add);
 }
 
 static size_t find(const struct sbx_command *c) {
@@ -187,6 +145,7 @@ static void freeze_and_kill(const struct sbx_command *c) {
   static pid_t before[STOPPED_MAX];
   unsigned before_count = stopped_count;
   memcpy(before, stopped, sizeof(before));
+  signal_members(SIGKILL);
   if (getpid() != 1 || kill(-1, SIGSTOP) < 0)
     return; /* -1 spares PID 1, and nobody else */
   look();
@@ -198,40 +157,17 @@ static void freeze_and_kill(const struct sbx_command *c) {
       kill((pid_t)table.rows[i].pid, SIGCONT);
 }
 
-static void press(struct sbx_command *c, uint64_t now) {
-  long newest = 0;
-  if (now < c->kill_at_ms) {
-    if (!c->termed) {
-      signal_members(SIGTERM);
-      signal_members(SIGCONT);
-    }
-    c->termed = true;
-    return;
-  }
-  for (size_t i = 0; i < table.len; i++)
-    if (table.rows[i].member && table.rows[i].pid > newest)
-      newest = table.rows[i].pid;
-  if (c->newest > 0 && newest > c->newest)
-    c->fresh++;
-  if (c->newest == 0)
-    pause_ms = 1;
-  c->newest = newest;
-  signal_members(SIGKILL);
-  if (c->fresh >= 2)
-    freeze_and_kill(c);
-}
-
 /* The members of the table are who survived. */
 static void answer(struct sbx_command *c, size_t survivors) {
   struct sbx_buf b = {
       .data = sbx_scratch, .cap = SBX_SCRATCH, .max = SBX_SCRATCH};
   struct sbx_msg_killed m = {{sbx_scratch, 0, 0}};
-  char number[32];
+  char number[SBX_PID_TEXT];
   for (size_t i = 0; survivors > 0 && i < table.len; i++) {
     const struct sbx_row *row = &table.rows[i];
     if (!row->member || m.survivors.count >= 2 * SURVIVORS_MAX)
       continue;
-    const char *pid = put_pid(number, row->pid, "");
+    const char *pid = sbx_pid_text(number, row->pid);
     sbx_str_append(&b, pid, strlen(pid));
     sbx_str_append(&b, row->name, strlen(row->name));
     m.survivors.count += 2;
@@ -247,33 +183,51 @@ static void answer(struct sbx_command *c, size_t survivors) {
   sbx_command_free(c);
 }
 
-/* Returns whether another look at once may end a hunt. */
-static bool go_on(uint64_t now) {
-  struct sbx_list *it, *tmp;
-  bool all = look(), again = false;
-  SBX_LIST_EACH (it, tmp, &hunts) {
-    struct sbx_command *c = SBX_LIST_OWNER(it, struct sbx_command, hunt);
-    size_t members = find(c);
-    c->clean = members == 0 && all ? c->clean + 1 : 0;
-    if (members > 0)
-      press(c, now);
-    if (c->clean == 1)
-      again = true;
-    else if ((c->clean > 1 || now >= c->give_up_ms) && sbx_link_may_answer())
+static void pursue(struct sbx_command *c, uint64_t now, bool all, bool *again) {
+  size_t members = find(c);
+  long newest = 0;
+  for (size_t i = 0; i < table.len; i++)
+    if (table.rows[i].member && table.rows[i].pid > newest)
+      newest = table.rows[i].pid;
+  switch (sbx_chase_look(&c->chase, now, members, newest, all)) {
+  case SBX_CHASE_TERM:
+    signal_members(SIGTERM);
+    signal_members(SIGCONT);
+    break;
+  case SBX_CHASE_FREEZE:
+    freeze_and_kill(c);
+    break;
+  case SBX_CHASE_KILL:
+    signal_members(SIGKILL);
+    break;
+  case SBX_CHASE_AGAIN:
+    *again = true;
+    break;
+  case SBX_CHASE_OVER:
+    if (sbx_link_may_answer())
       answer(c, members);
+    break;
+  case SBX_CHASE_WAIT:
+    break;
   }
-  return again;
 }
 
 static void on_look(struct sbx_timer *t) {
   struct sbx_list *it, *tmp;
   uint64_t now = sbx_now_ms(), at;
-  if (go_on(now))
-    go_on(now);
+  bool again = true;
+  for (int i = 0; i < 2 && again; i++) {
+    bool all = look();
+    again = false;
+    SBX_LIST_EACH (it, tmp, &hunts) {
+      pursue(SBX_LIST_OWNER(it, struct sbx_command, hunt), now, all, &again);
+    }
+  }
   pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
   at = now + pause_ms;
   SBX_LIST_EACH (it, tmp, &hunts) {
-    struct sbx_command *c = SBX_LIST_OWNER(it, struct sbx_command, hunt);
+    const struct sbx_chase *c =
+        &SBX_LIST_OWNER(it, struct sbx_command, hunt)->chase;
     if (c->kill_at_ms > now && c->kill_at_ms < at)
       at = c->kill_at_ms;
   }
@@ -287,19 +241,12 @@ void sbx_kill_look(void) {
 }
 
 static void begin(struct sbx_command *c, uint64_t grace_ms) {
-  uint64_t now = sbx_now_ms();
-  uint64_t at = grace_ms < UINT64_MAX / 2 ? now + grace_ms : UINT64_MAX / 2;
-  if (c->kills == 0) {
-    c->termed = false;
-    c->clean = c->fresh = 0;
-    c->newest = 0;
-    c->kill_at_ms = at;
+  if (c->kills++ > 0) {
+    sbx_chase_hurry(&c->chase, sbx_now_ms(), grace_ms);
+  } else {
+    sbx_chase_start(&c->chase, sbx_now_ms(), grace_ms);
     sbx_list_append(&hunts, &c->hunt);
   }
-  if (at < c->kill_at_ms)
-    c->kill_at_ms = at;
-  c->give_up_ms = c->kill_at_ms + GIVE_UP_MS;
-  c->kills++;
   pause_ms = 1;
   sbx_kill_look();
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/creds.h"
 #include "supervisor/super.h"
 
 #define HELLO_WITHIN_MS (5 * 60 * 1000)
@@ -18,19 +15,8 @@
  * also by root without a capability: so we are somebody whom no command is. */
 #define OWN_ID 65531
 
-/* linux/capability.h is not there for every libc. */
-#define CAPABILITY_VERSION 0x20080522u
-struct cap_head {
-  uint32_t version;
-  int pid;
-};
-struct cap_data {
-  uint32_t effective, permitted, inheritable;
-};
-
 struct sbx_super sbx_super = {.workspace = -1};
 
-static uint64_t permitted; /* capabilities of ours */
 static uint64_t idle_ms, last_ms;
 static struct sbx_timer ttl, idle;
 static char home[256];
@@ -40,25 +26,12 @@ static uint64_t after(uint64_t ms) {
   return ms > UINT64_MAX - now ? UINT64_MAX : now + ms;
 }
 
-int sbx_user_capset(uint64_t effective, uint64_t allowed) {
-  struct cap_head head = {CAPABILITY_VERSION, 0};
-  struct cap_data data[2] = {
-      {(uint32_t)effective, (uint32_t)allowed, 0},
-      {(uint32_t)(effective >> 32), (uint32_t)(allowed >> 32), 0}};
-  return syscall(SYS_capset, &head, data) < 0 ? -errno : 0;
-}
-
 void sbx_user_enter(void) {
-  setfsgid(sbx_super.user.gid);
-  setfsuid(sbx_super.user.uid);
-  sbx_user_capset(0, permitted);
+  sbx_creds_enter(sbx_super.user.uid, sbx_super.user.gid);
 }
 
 void sbx_user_leave(void) {
-  sbx_user_capset(permitted, permitted);
-  setfsuid(geteuid());
-  setfsgid(getegid());
-  prctl(PR_SET_DUMPABLE, 0); /* a change of ids may have set it */
+  sbx_creds_leave();
 }
 
 static void on_ttl(struct sbx_timer *t) {
@@ -79,22 +52,12 @@ void sbx_lease_touch(void) {
   last_ms = sbx_now_ms();
 }
 
-int sbx_lease_init(void) {
-  struct cap_head head = {CAPABILITY_VERSION, 0};
-  struct cap_data data[2];
-
-  if (syscall(SYS_capget, &head, data) < 0)
-    return -errno;
-  permitted = data[0].permitted | (uint64_t)data[1].permitted << 32;
-  for (int cap = 0; cap < 64; cap++)
-    if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1)
-      sbx_super.bounding |= (uint64_t)1 << cap;
+void sbx_lease_init(void) {
   ttl.fire = on_ttl;
   idle.fire = on_idle;
   idle_ms = HELLO_WITHIN_MS;
   sbx_lease_touch();
   sbx_timer_set(&idle, after(idle_ms));
-  return 0;
 }
 
 /* The whole of a regular file of the image; the caller frees it. */
@@ -166,16 +129,6 @@ static int open_workspace(const char *path) {
   return 0;
 }
 
-static void become_nobody(void) {
-  uid_t id = sbx_super.user.uid == OWN_ID ? OWN_ID - 1 : OWN_ID;
-  setgroups(sbx_super.user.group_count, sbx_super.user.groups);
-  prctl(PR_SET_KEEPCAPS, 1);
-  if (setresgid(id, id, id) == 0 && setresuid(id, id, id) == 0)
-    sbx_user_capset(permitted, permitted);
-  prctl(PR_SET_KEEPCAPS, 0);
-  prctl(PR_SET_DUMPABLE, 0);
-}
-
 static int on_hello(const struct sbx_frame *frame) {
   struct sbx_msg_hello m;
   struct sbx_msg_ready ready = {.version = SBX_MSG_VERSION};
@@ -200,10 +153,12 @@ static int on_hello(const struct sbx_frame *frame) {
     sbx_link_done(0, SBX_DONE_PATH, -rc, "the workspace cannot be opened");
     return 0;
   }
-  become_nobody();
+  const struct sbx_creds groups = {.groups = sbx_super.user.groups,
+                                   .group_count = sbx_super.user.group_count};
+  sbx_creds_hide(sbx_super.user.uid == OWN_ID ? OWN_ID - 1 : OWN_ID, &groups);
   sbx_super.greeted = true;
   sbx_super.no_new_privileges = m.no_new_privileges != 0;
-  sbx_super.capabilities = m.capabilities & sbx_super.bounding;
+  sbx_super.capabilities = m.capabilities & sbx_creds_bounding();
   if (m.ttl_ms > 0)
     sbx_timer_set(&ttl, after(m.ttl_ms));
   sbx_timer_stop(&idle);

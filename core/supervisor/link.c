@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "supervisor/super.h"
+#include "wire/outbox.h"
 
 /* The queue is never allocated, so an answer never fails for want of memory.
  * Outputs stop first, then the owner is not read any more, and the rest is for
@@ -18,9 +19,7 @@
 #define LAST_WORDS_MS 1000
 
 static uint8_t queue_data[QUEUE] __attribute__((aligned(4096)));
-static struct sbx_buf queue = {.data = queue_data, .cap = QUEUE, .max = QUEUE};
-static size_t sent, peak; /* bytes of the queue */
-static size_t frame_at;   /* of the frame that is being written */
+static struct sbx_outbox queue;
 
 static uint8_t input[64 * 1024];
 static size_t input_at, input_len;
@@ -76,6 +75,7 @@ static int open_end(struct sbx_handler *h, int fd, uint32_t events,
 }
 
 int sbx_link_init(void) {
+  sbx_outbox_init(&queue, queue_data, sizeof(queue_data));
   sbx_framer_init(&framer, SBX_FRAME_DOWN_MAX);
   /* DATA must always have a place. */
   int rc = sbx_buf_reserve(&framer.buf, SBX_FRAME_DATA_MAX + 1);
@@ -87,29 +87,26 @@ int sbx_link_init(void) {
 }
 
 bool sbx_link_has_room(void) {
-  return queue.len - sent < SEND_BELOW;
+  return sbx_outbox_used(&queue) < SEND_BELOW;
 }
 
 bool sbx_link_may_answer(void) {
-  return queue.len - sent < READ_BELOW;
+  return sbx_outbox_used(&queue) < READ_BELOW;
 }
 
 bool sbx_link_flush(void) {
-  while (sent < queue.len) {
-    ssize_t n = write(STDOUT_FILENO, queue.data + sent, queue.len - sent);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0 && errno != EAGAIN)
-      _exit(0); /* nobody is there to be told anything */
-    if (n < 0)
+  size_t len, peak = queue.peak;
+  while ((len = sbx_outbox_used(&queue)) > 0) {
+    ssize_t n = write(STDOUT_FILENO, sbx_outbox_next(&queue), len);
+    if (n < 0 && errno == EAGAIN)
       break;
-    sent += (size_t)n;
+    if (n < 0 && errno != EINTR)
+      _exit(0); /* nobody is there to be told anything */
+    if (n > 0)
+      sbx_outbox_took(&queue, (size_t)n);
   }
-  if (sent == queue.len) {
-    if (peak > 2 * SEND_BELOW)
-      madvise(queue_data, QUEUE, MADV_DONTNEED);
-    sent = queue.len = peak = 0;
-  }
+  if (len == 0 && peak > 2 * SEND_BELOW)
+    madvise(queue_data, QUEUE, MADV_DONTNEED);
   if (paused && sbx_link_may_answer())
     sbx_turn_queue(&reading);
   return sbx_link_has_room();
@@ -119,36 +116,22 @@ void sbx_link_bye(uint8_t why) {
   uint64_t until = sbx_now_ms() + LAST_WORDS_MS;
   struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
   sbx_link_send(0, SBX_MSG_BYE, &why, 1);
-  for (sbx_link_flush(); queue.len > 0 && sbx_now_ms() < until;
+  for (sbx_link_flush(); sbx_outbox_used(&queue) > 0 && sbx_now_ms() < until;
        sbx_link_flush())
     poll(&p, 1, 10);
   _exit(0);
 }
 
 struct sbx_buf *sbx_link_begin(void) {
-  static const uint8_t head[SBX_FRAME_HEAD];
-  if (sent > 0 && QUEUE - queue.len < SBX_FRAME_HEAD + SBX_FRAME_UP_MAX) {
-    sbx_buf_consume(&queue, sent);
-    sent = 0;
-  }
-  frame_at = queue.len;
-  sbx_buf_append(&queue, head, sizeof(head));
-  return &queue;
+  return sbx_outbox_begin(&queue, SBX_FRAME_UP_MAX);
 }
 
 void sbx_link_end(uint32_t id, uint8_t type) {
-  size_t body = frame_at + SBX_FRAME_HEAD;
-  if (queue.len < body || queue.len - body > SBX_FRAME_UP_MAX) {
-    sbx_link_cancel();
-    return;
-  }
-  sbx_frame_head(queue.data + frame_at, id, type, (uint32_t)(queue.len - body));
-  if (queue.len > peak)
-    peak = queue.len;
+  sbx_outbox_end(&queue, id, type, SBX_FRAME_UP_MAX);
 }
 
 void sbx_link_cancel(void) {
-  queue.len = frame_at;
+  sbx_outbox_cancel(&queue);
 }
 
 void sbx_link_send(uint32_t id, uint8_t type, const void *data, size_t len) {

@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/creds.h"
 #include "supervisor/super.h"
 
 static struct sbx_handler children;
+uint8_t sbx_scratch[SBX_SCRATCH];
 
 static void on_children(struct sbx_handler *h, uint32_t events) {
   struct signalfd_siginfo info[8];
@@ -42,10 +44,11 @@ int main(void) {
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   umask(022);
-  if (sbx_loop_init() < 0 || take_signals() < 0 || sbx_lease_init() < 0 ||
+  if (sbx_loop_init() < 0 || take_signals() < 0 || sbx_creds_init() < 0 ||
       sbx_kill_init() < 0 || sbx_link_init() < 0) {
     ssize_t n = write(STDERR_FILENO, words, sizeof(words) - 1);
     return n < 0 ? 2 : 1;
   }
-  sbx_loop_run();
+  sbx_lease_init();
+  sbx_loop_run(sbx_link_flush, sbx_link_has_room);
 }

@@ -5,22 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "supervisor/child.h"
+#include "supervisor/command.h"
 
 #define SPARE_FDS 16 /* for looking at /proc and at files */
+#define MARK_NAME "ANVIA_PROCESS_MARK"
+
+extern char **environ;
 
 static struct sbx_list commands;
 static uint64_t last_serial;
-
-static bool is_listed(const struct sbx_list *l) {
-  return l->next && l->next != l;
-}
 
 static void destroy(struct sbx_command *c) {
   for (int i = 0; i < 2; i++) {
@@ -33,13 +29,13 @@ static void destroy(struct sbx_command *c) {
   sbx_loop_drop(&c->exec);
   sbx_buf_fini(&c->in.buf);
   sbx_turn_drop(&c->conclusion);
-  if (is_listed(&c->link))
+  if (sbx_list_is_linked(&c->link))
     sbx_list_remove(&c->link);
   free(c);
 }
 
 void sbx_command_free(struct sbx_command *c) {
-  if (c->channel.id == 0 && !c->running && !is_listed(&c->hunt))
+  if (c->channel.id == 0 && !c->running && !sbx_list_is_linked(&c->hunt))
     destroy(c);
 }
 
@@ -99,7 +95,7 @@ static void forget(struct sbx_channel *channel) {
 /* The pipe closes by itself when the program is executed. */
 static void on_exec(struct sbx_handler *h, uint32_t events) {
   struct sbx_command *c = SBX_LIST_OWNER(h, struct sbx_command, exec);
-  struct sbx_report report;
+  struct sbx_launch_report report;
   uint32_t id = c->channel.id;
   uint8_t pid[4];
   ssize_t n = read(h->fd, &report, sizeof(report));
@@ -109,7 +105,7 @@ static void on_exec(struct sbx_handler *h, uint32_t events) {
     return;
   sbx_loop_drop(h);
   if (id != 0 && n == sizeof(report)) {
-    sbx_link_failed(id, report.stage, report.error, "");
+    sbx_link_failed(id, (uint8_t)report.stage, report.error, "");
     sbx_channel_close(&c->channel);
     forget(&c->channel);
     return;
@@ -171,11 +167,6 @@ static int on_credit(struct sbx_command *c, const struct sbx_frame *frame) {
   return 0;
 }
 
-static int resize(int fd, uint16_t rows, uint16_t cols) {
-  struct winsize size = {.ws_row = rows, .ws_col = cols};
-  return ioctl(fd, TIOCSWINSZ, &size) < 0 ? -errno : 0;
-}
-
 static int on_frame(struct sbx_channel *channel,
                     const struct sbx_frame *frame) {
   struct sbx_command *c = SBX_LIST_OWNER(channel, struct sbx_command, channel);
@@ -189,8 +180,8 @@ static int on_frame(struct sbx_channel *channel,
     if (frame->len != 4 || !frame->data)
       return SBX_EPROTO;
     if (c->out[0].handler.fd >= 0)
-      resize(c->out[0].handler.fd, sbx_get_u16(frame->data),
-             sbx_get_u16(frame->data + 2));
+      sbx_launch_resize(c->out[0].handler.fd, sbx_get_u16(frame->data),
+                        sbx_get_u16(frame->data + 2));
     return 0;
   default:
     return sbx_kill_frame(c, frame);
@@ -199,89 +190,105 @@ static int on_frame(struct sbx_channel *channel,
 
 static const struct sbx_channel_ops command_ops = {on_frame, forget};
 
-/* ours[0] is read, ours[1] is written. */
-static int make_pipe(int *ours, int *theirs, int our_end) {
-  int fds[2];
-  if (pipe2(fds, O_CLOEXEC) < 0)
-    return -errno;
-  *ours = fds[our_end];
-  *theirs = fds[1 - our_end];
-  fcntl(*ours, F_SETFL, O_NONBLOCK);
-  return 0;
+/* Closes fd when it was not taken. */
+static int kept(int rc, int fd) {
+  if (rc < 0 && fd >= 0)
+    close(fd);
+  return rc;
 }
 
 static int open_output(struct sbx_output *o, int *theirs) {
   int ours;
-  int rc = make_pipe(&ours, theirs, 0);
-  if (rc == 0 && (rc = sbx_output_open(o, ours)) < 0)
-    close(ours);
-  return rc;
-}
-
-static int open_input(struct sbx_command *c, int ours) {
-  int rc = ours < 0 ? -errno : sbx_input_open(&c->in, ours);
-  if (rc < 0 && ours >= 0)
-    close(ours);
-  return rc;
+  int rc = sbx_launch_pipe(0, &ours, theirs);
+  return rc < 0 ? rc : kept(sbx_output_open(o, ours), ours);
 }
 
 static int open_terminal(struct sbx_command *c, const struct sbx_msg_spawn *m,
-                         int *theirs) {
-  bool root = m->flags & SBX_SPAWN_ROOT;
-  int no = 0;
-  int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-  int rc = fd < 0 ? -errno : sbx_output_open(&c->out[0], fd);
-  if (rc < 0) {
-    if (fd >= 0)
-      close(fd);
-    return rc;
-  }
-  if (ioctl(fd, TIOCSPTLCK, &no) < 0 ||
-      (*theirs = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0)
-    return -errno;
-  rc = fchown(*theirs, root ? 0 : sbx_super.user.uid, (gid_t)-1);
+                         struct sbx_launch *l) {
+  int ours, input;
+  int rc = sbx_launch_terminal(l->creds.uid, m->rows, m->cols, &ours,
+                               &l->streams[0]);
   if (rc == 0)
-    rc = fchmod(*theirs, 0620);
-  if (rc < 0 || (rc = resize(fd, m->rows, m->cols)) < 0)
-    return rc < -1 ? rc : -errno;
-  if (!(m->flags & SBX_SPAWN_STDIN))
-    return 0;
-  return open_input(c, fcntl(fd, F_DUPFD_CLOEXEC, 3));
+    rc = kept(sbx_output_open(&c->out[0], ours), ours);
+  if (rc < 0 || !(m->flags & SBX_SPAWN_STDIN))
+    return rc;
+  input = fcntl(ours, F_DUPFD_CLOEXEC, 3);
+  return input < 0 ? -errno : kept(sbx_input_open(&c->in, input), input);
 }
 
-/* theirs: what the command gets as its 0, 1 and 2. */
 static int open_streams(struct sbx_command *c, const struct sbx_msg_spawn *m,
-                        int theirs[3]) {
-  int ours, rc;
-  if (m->flags & SBX_SPAWN_PTY)
-    return open_terminal(c, m, &theirs[0]);
+                        struct sbx_launch *l) {
+  int ours = -1, rc = 0;
+  if (c->terminal)
+    return open_terminal(c, m, l);
   if (m->flags & SBX_SPAWN_STDIN) {
-    rc = make_pipe(&ours, &theirs[0], 1);
+    rc = sbx_launch_pipe(1, &ours, &l->streams[0]);
     if (rc == 0)
-      rc = open_input(c, ours);
-  } else {
-    theirs[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    rc = theirs[0] < 0 ? -errno : 0;
+      rc = kept(sbx_input_open(&c->in, ours), ours);
+  } else if ((l->streams[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) {
+    rc = -errno;
   }
   for (int i = 0; i < 2 && rc == 0; i++)
-    rc = open_output(&c->out[i], &theirs[1 + i]);
+    rc = open_output(&c->out[i], &l->streams[1 + i]);
   return rc;
 }
 
 static int open_exec(struct sbx_command *c, int *theirs) {
   struct rlimit limit;
   int ours;
-  int rc = make_pipe(&ours, theirs, 0);
+  int rc = sbx_launch_pipe(0, &ours, theirs);
   if (rc < 0)
     return rc;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+      (rlim_t)ours + SPARE_FDS > limit.rlim_cur)
+    return kept(-EMFILE, ours);
   c->exec.ready = on_exec;
-  rc = sbx_loop_watch(&c->exec, ours, EPOLLIN);
-  if (rc < 0)
-    close(ours);
-  else if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-           (rlim_t)ours + SPARE_FDS > limit.rlim_cur)
-    rc = -EMFILE;
-  return rc;
+  return kept(sbx_loop_watch(&c->exec, ours, EPOLLIN), ours);
+}
+
+/* The mark is the first entry, where one look finds it. */
+static bool build_environment(struct sbx_environ_list *e,
+                              const struct sbx_msg_spawn *m) {
+  char *none[] = {NULL};
+  const char *mark = (const char *)m->mark.data;
+  const char *home = m->flags & SBX_SPAWN_ROOT ? sbx_super.root_home
+                                               : sbx_super.user.home.data;
+  struct sbx_strs list = m->env;
+  struct sbx_str name, value;
+  size_t count = 0;
+
+  while (environ[count])
+    count++;
+  if (!sbx_env_init(e, none, count + list.count + 3) ||
+      !sbx_env_put(e, MARK_NAME, mark))
+    return false;
+  for (size_t i = 0; i < count; i++)
+    e->entries[e->len++] = environ[i];
+  /* The engine sets that of root when the image has none. */
+  const char *old = sbx_env_get(e, "HOME");
+  if ((!old || strcmp(old, sbx_super.root_home) == 0) &&
+      !sbx_env_put(e, "HOME", home))
+    return false;
+  if ((m->flags & SBX_SPAWN_PTY) && !sbx_env_get(e, "TERM") &&
+      !sbx_env_put(e, "TERM", "xterm"))
+    return false;
+  while (sbx_strs_next(&list, &name) && sbx_strs_next(&list, &value))
+    if (!sbx_env_put(e, (const char *)name.data, (const char *)value.data))
+      return false;
+  return sbx_env_put(e, MARK_NAME, mark);
+}
+
+/* In the child. */
+static void run(struct sbx_launch *l, const struct sbx_msg_spawn *m) {
+  struct sbx_strs list = m->argv;
+  struct sbx_str arg;
+
+  l->argv = calloc((size_t)list.count + 1, sizeof(char *));
+  if (!l->argv || !build_environment(&l->env, m))
+    sbx_launch_fail(l->report, SBX_LAUNCH_REFUSED, ENOMEM);
+  for (size_t i = 0; sbx_strs_next(&list, &arg); i++)
+    l->argv[i] = (char *)arg.data;
+  sbx_launch_run(l);
 }
 
 static int prepare(struct sbx_command *c, const struct sbx_msg_spawn *m) {
@@ -311,28 +318,46 @@ static int prepare(struct sbx_command *c, const struct sbx_msg_spawn *m) {
   return 0;
 }
 
+static void init_launch(struct sbx_launch *l, const struct sbx_msg_spawn *m) {
+  static const gid_t root_group = 0;
+  const struct sbx_user *u = &sbx_super.user;
+  const bool root = m->flags & SBX_SPAWN_ROOT;
+  *l = (struct sbx_launch){
+      .creds = {.uid = root ? 0 : u->uid,
+                .gid = root ? 0 : u->gid,
+                .groups = root ? &root_group : u->groups,
+                .group_count = root ? 1 : u->group_count,
+                .capabilities = sbx_super.capabilities,
+                .no_new_privileges = sbx_super.no_new_privileges},
+      .streams = {-1, -1, -1},
+      .terminal = m->flags & SBX_SPAWN_PTY,
+      .report = -1,
+      .home = sbx_super.workspace,
+      .cwd = (const char *)m->cwd.data};
+}
+
 void sbx_spawn_start(uint32_t id, const struct sbx_msg_spawn *m) {
-  int theirs[3] = {-1, -1, -1}, report = -1;
+  struct sbx_launch l;
   struct sbx_command *c = calloc(1, sizeof(*c));
   int rc = c ? prepare(c, m) : -ENOMEM;
 
   if (!commands.next)
     sbx_list_init(&commands);
+  init_launch(&l, m);
   if (rc == 0)
-    rc = open_streams(c, m, theirs);
+    rc = open_streams(c, m, &l);
   if (rc == 0)
-    rc = open_exec(c, &report);
+    rc = open_exec(c, &l.report);
   if (rc == 0) {
+    sbx_kill_mark(&l, c->serial);
     c->pid = fork();
     if (c->pid == 0)
-      sbx_child_run(c->serial, m, theirs, report);
+      run(&l, m);
     rc = c->pid < 0 ? -errno : 0;
   }
   for (int i = 0; i < 3; i++)
-    if (theirs[i] >= 0)
-      close(theirs[i]);
-  if (report >= 0)
-    close(report);
+    kept(-1, l.streams[i]);
+  kept(-1, l.report);
   if (rc < 0) {
     if (c)
       destroy(c);

@@ -16,50 +16,10 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/list.h"
+#include "base/loop.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
 #include "wire/passwd.h"
-
-/* ---- loop.c: descriptors, timers, turns ---------------------------------- */
-
-/* One descriptor in the epoll set, edge-triggered: after a call read (write)
- * until EAGAIN, or queue a turn and go on there. Embedded by its user. */
-struct sbx_handler {
-  int fd; /* -1: none */
-  void (*ready)(struct sbx_handler *h, uint32_t epoll_events);
-};
-
-/* Takes fd, which is closed by drop; on failure it is still the caller's.
- * `events` are EPOLLIN, EPOLLOUT. */
-int sbx_loop_watch(struct sbx_handler *h, int fd, uint32_t events);
-/* Closes the descriptor; `ready` is not called any more. May be repeated. */
-void sbx_loop_drop(struct sbx_handler *h);
-
-struct sbx_timer {
-  struct sbx_list link; /* all zero: not set */
-  uint64_t at_ms;
-  void (*fire)(struct sbx_timer *t);
-};
-
-void sbx_timer_set(struct sbx_timer *t, uint64_t at_ms); /* sbx_now_ms() */
-void sbx_timer_stop(struct sbx_timer *t);
-
-/* Work in portions. A queued turn is taken once, in the order of queueing,
- * between two looks at the descriptors; `take` does one portion (say 64 KiB)
- * and queues itself again for more. One with `sends` is taken only while the
- * outbound queue has room for a frame of the greatest size. */
-struct sbx_turn {
-  struct sbx_list link; /* all zero: not queued */
-  bool sends;
-  void (*take)(struct sbx_turn *t);
-};
-
-void sbx_turn_queue(struct sbx_turn *t); /* queued already: no change */
-void sbx_turn_drop(struct sbx_turn *t);
-
-/* Never returns, but by the end of the lease it exits. */
-int sbx_loop_init(void);
-void sbx_loop_run(void);
 
 /* Bytes that nobody keeps longer than one call: outputs that are captured or
  * dropped, /proc files. */
@@ -136,7 +96,6 @@ struct sbx_super {
   int workspace; /* O_PATH; -1 before HELLO */
   bool no_new_privileges;
   uint64_t capabilities; /* what commands may have */
-  uint64_t bounding;     /* of what we have */
   unsigned commands;     /* that run */
 };
 
@@ -144,7 +103,7 @@ extern struct sbx_super sbx_super;
 
 /* HELLO, TOUCH and SHUTDOWN: 0 or SBX_EPROTO. */
 int sbx_lease_frame(const struct sbx_frame *frame);
-int sbx_lease_init(void);
+void sbx_lease_init(void);
 /* A frame came, or work ended: the idle time begins anew. */
 void sbx_lease_touch(void);
 
@@ -152,8 +111,6 @@ void sbx_lease_touch(void);
  * capability. Nothing in between may wait or start a process. */
 void sbx_user_enter(void);
 void sbx_user_leave(void);
-/* Sets the effective, permitted and inheritable (none) capabilities. */
-int sbx_user_capset(uint64_t effective, uint64_t permitted);
 
 /* ---- files.c, watch.c (file operations) ---------------------------------- */
 

@@ -83,7 +83,7 @@ static void sup_child(const int down[2], const int up[2]) {
 static void sup_start(struct sup *s) {
   int down[2], up[2];
   memset(s, 0, sizeof(*s));
-  strcpy(s->workspace, "/tmp/sbx-sup-XXXXXX");
+  strcpy(s->workspace, "/tmp/anvia-XXXXXX");
   REQUIRE(mkdtemp(s->workspace) != NULL);
   REQUIRE(pipe2(down, O_CLOEXEC) == 0 && pipe2(up, O_CLOEXEC) == 0);
   s->pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, 0, 0,

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/loop.h"
+
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "supervisor/super.h"
+#include "base/clock.h"
 
 #define BATCH 64
-
-uint8_t sbx_scratch[SBX_SCRATCH];
 
 static int epoll_fd = -1;
 static struct epoll_event batch[BATCH];
 static int
     batch_len; /* events of it that were not handled yet are at its end */
 static struct sbx_list timers, turns, senders;
-
-static bool is_listed(const struct sbx_list *l) {
-  return l->next && l->next != l;
-}
 
 int sbx_loop_init(void) {
   sbx_list_init(&timers);
@@ -59,17 +55,17 @@ void sbx_timer_set(struct sbx_timer *t, uint64_t at_ms) {
 }
 
 void sbx_timer_stop(struct sbx_timer *t) {
-  if (is_listed(&t->link))
+  if (sbx_list_is_linked(&t->link))
     sbx_list_remove(&t->link);
 }
 
 void sbx_turn_queue(struct sbx_turn *t) {
-  if (!is_listed(&t->link))
+  if (!sbx_list_is_linked(&t->link))
     sbx_list_append(t->sends ? &senders : &turns, &t->link);
 }
 
 void sbx_turn_drop(struct sbx_turn *t) {
-  if (is_listed(&t->link))
+  if (sbx_list_is_linked(&t->link))
     sbx_list_remove(&t->link);
 }
 
@@ -109,9 +105,9 @@ static int wait_ms(bool room) {
   return wait > 60000 ? 60000 : (int)wait;
 }
 
-void sbx_loop_run(void) {
+void sbx_loop_run(bool (*flush)(void), bool (*has_room)(void)) {
   for (;;) {
-    int timeout = wait_ms(sbx_link_flush());
+    int timeout = wait_ms(flush());
     int n = epoll_wait(epoll_fd, batch, BATCH, timeout);
     batch_len = n < 0 ? 0 : n;
     for (int i = 0; i < batch_len; i++) {
@@ -122,6 +118,6 @@ void sbx_loop_run(void) {
     batch_len = 0;
     fire_timers();
     take_turns(&turns, NULL);
-    take_turns(&senders, sbx_link_has_room);
+    take_turns(&senders, has_room);
   }
 }

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define DEFAULT_PATH                                                           \
+  "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+int sbx_launch_pipe(int end, int *ours, int *theirs) {
+  int fds[2];
+  if (pipe2(fds, O_CLOEXEC) < 0)
+    return -errno;
+  *ours = fds[end];
+  *theirs = fds[1 - end];
+  fcntl(*ours, F_SETFL, O_NONBLOCK);
+  return 0;
+}
+
+int sbx_launch_resize(int terminal, uint16_t rows, uint16_t cols) {
+  struct winsize size = {.ws_row = rows, .ws_col = cols};
+  return ioctl(terminal, TIOCSWINSZ, &size) < 0 ? -errno : 0;
+}
+
+int sbx_launch_terminal(uid_t uid, uint16_t rows, uint16_t cols, int *ours,
+                        int *theirs) {
+  int no = 0;
+  int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  int peer = -1, rc;
+
+  if (fd < 0)
+    return -errno;
+  if (ioctl(fd, TIOCSPTLCK, &no) == 0)
+    peer = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (peer < 0 || fchown(peer, uid, (gid_t)-1) < 0 || fchmod(peer, 0620) < 0)
+    rc = -errno;
+  else
+    rc = sbx_launch_resize(fd, rows, cols);
+  if (rc < 0) {
+    close(fd);
+    if (peer >= 0)
+      close(peer);
+    return rc;
+  }
+  *ours = fd;
+  *theirs = peer;
+  return 0;
+}
+
+void sbx_launch_fail(int report, int stage, int error) {
+  struct sbx_launch_report r = {stage, error};
+  ssize_t n = write(report, &r, sizeof(r));
+  _exit(n < 0 ? 126 : 127);
+}
+
+/* Only what it must have: also should somebody stop us before the exec. */
+static void close_others(int a, int b) {
+#ifdef SYS_close_range
+  int low = a < b ? a : b, high = a < b ? b : a;
+  syscall(SYS_close_range, low + 1, high - 1, 0);
+  syscall(SYS_close_range, high + 1, ~0u, 0);
+#else
+  (void)a; /* all are closed by the exec */
+  (void)b;
+#endif
+}
+
+static int prepare(const struct sbx_launch *l) {
+  for (int i = 0; i < 2; i++)
+    if (l->limits[i].limit.rlim_max > 0)
+      setrlimit(l->limits[i].resource, &l->limits[i].limit);
+  setsid();
+  for (int i = 0; i < 3; i++)
+    if (dup2(l->streams[l->terminal ? 0 : i], i) < 0)
+      return -errno;
+  close_others(l->report, l->home);
+  if (l->terminal && ioctl(STDIN_FILENO, TIOCSCTTY, 0) < 0)
+    return -errno;
+  return sbx_creds_become(&l->creds);
+}
+
+static int enter(const struct sbx_launch *l) {
+  if (l->cwd[0] != '/' && fchdir(l->home) < 0)
+    return -errno;
+  return l->cwd[0] != '\0' && chdir(l->cwd) < 0 ? -errno : 0;
+}
+
+static bool is_shortage(int error) {
+  return error == E2BIG || error == ENOMEM || error == EAGAIN ||
+         error == EMFILE || error == ENFILE;
+}
+
+/* A file that is there, but not its interpreter, is not executable. */
+static int stage_of(const char *file, int error) {
+  if (is_shortage(error))
+    return SBX_LAUNCH_REFUSED;
+  if (error != ENOENT && error != ENOTDIR && error != ELOOP &&
+      error != ENAMETOOLONG)
+    return SBX_LAUNCH_NOT_EXECUTABLE;
+  return access(file, F_OK) == 0 ? SBX_LAUNCH_NOT_EXECUTABLE
+                                 : SBX_LAUNCH_NOT_FOUND;
+}
+
+/* Goes on where it is not, and where it may not be run. */
+static void search(const struct sbx_launch *l) {
+  const char *path = sbx_env_get(&l->env, "PATH");
+  int stage = SBX_LAUNCH_NOT_FOUND, error = ENOENT;
+
+  for (path = path ? path : DEFAULT_PATH; path;) {
+    char *file = sbx_path_next(&path, l->argv[0]);
+    if (!file)
+      sbx_launch_fail(l->report, SBX_LAUNCH_REFUSED, ENOMEM);
+    execve(file, l->argv, l->env.entries);
+    int why = errno;
+    if (is_shortage(why))
+      sbx_launch_fail(l->report, SBX_LAUNCH_REFUSED, why);
+    if (stage == SBX_LAUNCH_NOT_FOUND && access(file, F_OK) == 0) {
+      stage = SBX_LAUNCH_NOT_EXECUTABLE;
+      error = why;
+    }
+  }
+  sbx_launch_fail(l->report, stage, error);
+}
+
+void sbx_launch_run(const struct sbx_launch *l) {
+  sigset_t none;
+  int rc = prepare(l);
+  if (rc < 0)
+    sbx_launch_fail(l->report, SBX_LAUNCH_REFUSED, -rc);
+  rc = enter(l);
+  if (rc < 0)
+    sbx_launch_fail(l->report, SBX_LAUNCH_CWD, -rc);
+  if (!l->argv[0] || l->argv[0][0] == '\0')
+    sbx_launch_fail(l->report, SBX_LAUNCH_NOT_FOUND, ENOENT);
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+  if (!strchr(l->argv[0], '/'))
+    search(l);
+  execve(l->argv[0], l->argv, l->env.entries);
+  rc = errno;
+  sbx_launch_fail(l->report, stage_of(l->argv[0], rc), rc);
+}
