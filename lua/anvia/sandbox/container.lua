@@ -105,8 +105,10 @@ local function add_rights(plan, sandbox, runner)
   local names, mask = capabilities.of_commands(security.drop_capabilities)
   plan.user = "0:0"
   plan.drop_capabilities = { "ALL" }
-  for i, name in ipairs(security.drop_capabilities) do
-    plan.drop_capabilities[i + 1] = name -- so that the engine looks at the names
+  for _, name in ipairs(security.drop_capabilities) do
+    if name ~= "ALL" then -- so that the engine looks at the names
+      plan.drop_capabilities[#plan.drop_capabilities + 1] = name
+    end
   end
   plan.add_capabilities = capabilities.of_container(names)
   plan.supervisor = {
