@@ -63,7 +63,7 @@ local EXPLANATIONS = {
     err.message = string.format("the session id '%s' is in use", plan.id)
   end,
   image_missing = function(plan, err)
-    err.message = string.format("the image %s is not there", plan.image)
+    err.message = image.missing(plan.image)
   end,
   no_shell = function(plan, err)
     err.message = string.format("the image %s has no usable shell: %s", plan.image, err.message)

@@ -13,6 +13,11 @@ M.presets = {
 -- A pull moves hundreds of megabytes: it has a budget of its own.
 M.PULL_TIMEOUT_MS = 10 * 60 * 1000
 
+--- What to say of an image that is not on the engine.
+function M.missing(image)
+  return string.format("the image %s is not there", image)
+end
+
 --- Fetches the image if the rule `pull` asks for that before the first try. `cache` is
 --- the sandbox's, for what is known of its image.
 function M.before_create(engine, image, pull, cache)
@@ -44,6 +49,9 @@ function M.facts(engine, image, cache)
     return cache.facts
   end
   local facts, err = engine:inspect_image(image)
+  if not facts and err.reason == "image_missing" then
+    err.message = M.missing(image)
+  end
   cache.facts = facts
   return facts, err
 end
