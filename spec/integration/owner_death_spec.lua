@@ -3,54 +3,19 @@
 -- host's process table.
 
 local helper = require("spec.helper")
+local kills = require("spec.support.owner_kills")
 local outside = require("spec.support.outside")
 
-local TRIES = 30
-
--- Goes through everything that a session can be doing, for ever. It prints where it is.
-local OWNER = [[
-  local sandbox = require("anvia.sandbox")
-  local box = sandbox.docker(require("spec.support.chosen").options({ image = arg[1] }))
-  while true do
-    print("create")
-    local session = assert(box:create_session({ manifest = { files = { a = "x" } } }))
-    print("exec")
-    assert(session:exec({ command = "sh", args = { "-c", "sleep 0.05; echo done" } }))
-    print("start")
-    local server = { command = "sh", args = { "-c", "setsid sleep 4711 & sleep 4711" } }
-    assert(session:start_process(server))
-    print("write")
-    assert(session:write_file("dir/file", ("x"):rep(300000)))
-    print("destroy")
-    assert(session:destroy())
-  end
-]]
-
--- Containers and volumes of the owner, and clients that name one of its containers.
-local function left_of(pid)
-  local label = "--filter label=anvia.sandbox.owner.pid=" .. pid
-  local said = outside.sh("docker ps -a -q " .. label .. "; docker volume ls -q " .. label)
-  return said:gsub("%s+$", "")
-end
+local TRIES = tonumber(os.getenv("KILLS")) or 30
 
 helper.describe("a killed owner", { helper.BUSYBOX }, function()
   it("leaves nothing, whatever it was doing", function()
     math.randomseed(20)
     local seen = {}
     for _ = 1, TRIES do
-      local owner = helper.script(OWNER, helper.BUSYBOX)
-      helper.eventually(function()
-        return owner.output():find("create", 1, true)
-      end)
-      require("anvia.sandbox").sleep(math.random(0, 900))
-      owner.kill("KILL")
-      local words = owner.output()
-      seen[words:match("(%a+)%s*$") or words] = true
-      helper.eventually(function()
-        return left_of(owner.pid) == "" and not owner.alive()
-      end, 5000)
-      assert.are.equal("", left_of(owner.pid))
-      owner.forget()
+      local where, left = kills.once(5000, helper.RUNNER)
+      seen[where] = true
+      assert.is_nil(left)
     end
     -- the kills hit more than one kind of moment
     local kinds = 0
@@ -61,7 +26,7 @@ helper.describe("a killed owner", { helper.BUSYBOX }, function()
   end)
 
   it("leaves no client of the engine", function()
-    local owner = helper.script(OWNER, helper.BUSYBOX)
+    local owner = helper.script(kills.OWNER, helper.BUSYBOX, helper.RUNNER)
     helper.eventually(function()
       return owner.output():find("write", 1, true)
     end)
