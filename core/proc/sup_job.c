@@ -253,7 +253,7 @@ int sbx_sup_job_start(struct sbx_runner *r, const struct sbx_command *cmd,
       .cols = options->cols,
       .cwd = text(cmd->cwd),
   };
-  int rc = sbx_command_check(cmd, err);
+  int rc = sbx_header_check(cmd, err);
 
   if (rc < 0)
     return rc;

@@ -67,7 +67,7 @@ static bool count(size_t *total, size_t len) {
   return *total <= SBX_COMMAND_TOTAL_MAX;
 }
 
-int sbx_command_check(const struct sbx_command *cmd, struct sbx_err *err) {
+int sbx_header_check(const struct sbx_command *cmd, struct sbx_err *err) {
   size_t total = 0;
   if (cmd->argc == 0)
     return sbx_fail(err, SBX_EPROCESS, "there is no command to run");
@@ -170,7 +170,7 @@ static int encode(struct sbx_buf *b, const struct sbx_command *cmd) {
 
 int sbx_header_encode(struct sbx_buf *b, const struct sbx_command *cmd,
                       struct sbx_err *err) {
-  int rc = sbx_command_check(cmd, err);
+  int rc = sbx_header_check(cmd, err);
   if (rc < 0)
     return rc;
   size_t before = b->len;

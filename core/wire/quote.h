@@ -61,9 +61,9 @@ int sbx_quote_append(struct sbx_buf *b, const char *s, size_t len);
 /* Can it be run at all? 0; SBX_EPROCESS for an environment name that is not
  * [A-Za-z_][A-Za-z0-9_]* or begins with anvia_, for no program, and for
  * arguments that are too long. */
-int sbx_command_check(const struct sbx_command *cmd, struct sbx_err *err);
+int sbx_header_check(const struct sbx_command *cmd, struct sbx_err *err);
 
-/* Appends the header line, with its \n. 0, as sbx_command_check, -ENOMEM,
+/* Appends the header line, with its \n. 0, as sbx_header_check, -ENOMEM,
  * -EMSGSIZE. After a failure b is as before. */
 int sbx_header_encode(struct sbx_buf *b, const struct sbx_command *cmd,
                       struct sbx_err *err);
