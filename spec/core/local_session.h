@@ -33,9 +33,10 @@ static struct sbx_request *shell_request(const char *script, const char *arg) {
   return r;
 }
 
-static struct sbx_session *local_session(struct sbx_mailbox *mb,
-                                         size_t max_processes, uint64_t ttl_ms,
-                                         uint64_t idle_ms) {
+static inline struct sbx_session *local_session(struct sbx_mailbox *mb,
+                                                size_t max_processes,
+                                                uint64_t ttl_ms,
+                                                uint64_t idle_ms) {
   struct sbx_session_options options = {
       .workdir = strdup("/tmp"),
       .attach = shell_request(sbx_script_control, "init"),
