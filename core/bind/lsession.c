@@ -353,6 +353,7 @@ void sbx_lsession_open(lua_State *L) {
   luaL_newlib(L, methods);
   sbx_lsession_exec_open(L);
   sbx_lprocess_open(L);
+  sbx_lfile_open(L);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
   lua_pushcfunction(L, l_core_session);

@@ -32,5 +32,6 @@ const char *sbx_signal_name(int number);
 /* Each adds its methods to the table on the top. */
 void sbx_lsession_exec_open(lua_State *L);
 void sbx_lprocess_open(lua_State *L);
+void sbx_lfile_open(lua_State *L);
 
 #endif

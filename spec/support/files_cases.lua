@@ -16,7 +16,8 @@ local assert = require("luassert")
 
 local M = {}
 
-local GROUPS = { "content", "written", "names", "listing", "links", "paging" }
+local GROUPS = { "content", "written", "names", "listing", "trees", "links", "paging",
+  "archives" }
 
 -- refused(code, text, call(...)): the call failed like that.
 local function refused(code, text, value, err)

@@ -2,12 +2,14 @@
 -- shell_session.lua - just enough of a session to run the file methods with any
 -- shell of this machine, in a temporary directory.
 
+local archive = require("anvia.sandbox.archive")
 local files = require("anvia.sandbox.files")
 local manifest = require("anvia.sandbox.manifest")
 
 local methods = {}
 local mt = { __index = methods }
 
+archive.attach(methods)
 files.attach(methods)
 
 local M = {}

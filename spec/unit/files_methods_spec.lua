@@ -151,18 +151,34 @@ describe("entries", function()
     is(nil, "stat: cannot")
   end)
 
+  local function listing(directories, data, details)
+    local found = {}
+    return entries.append(found, directories, data, details) and entries.sort(found) or nil
+  end
+
   it("read a listing, and refuse a damaged one", function()
     local data = "./b\0./a\n\0\0" .. "81a4 1\n41ed 2\0" .. "./gone\0./c\0\0-\n81a4 3\n\0"
     assert.same({
       { path = "d/a\n", type = "directory", size = 2 },
       { path = "d/b", type = "file", size = 1 },
       { path = "d/c", type = "file", size = 3 },
-    }, entries.listing("d", data))
-    assert.same({}, entries.listing(".", ""))
+    }, listing({ "d" }, data))
+    assert.same({}, listing({ "." }, ""))
     for _, size in ipairs({ 1, 4, 8, 10, 20, #data - 1 }) do
-      assert.is_nil(entries.listing("d", data:sub(1, size)))
+      assert.is_nil(listing({ "d" }, data:sub(1, size)))
     end
-    assert.is_nil(entries.listing("d", "./b\0./a\0\0" .. "81a4 1\0"))
+    assert.is_nil(listing({ "d" }, "./b\0./a\0\0" .. "81a4 1\0"))
+  end)
+
+  it("read the listings of many directories", function()
+    local data = "\0" .. "1\0" .. "\0" .. "2\0./x\0\0" .. "81a4 1 1 2001-01-01 00:00:01.5\0"
+      .. "\0" .. "3\0./y\0\0a1ff 2\0"
+    assert.same({
+      { path = "b/x", type = "file", size = 1, mode = "0644", mtime_ms = 1000 },
+      { path = "c/y", type = "symlink", size = 2, mode = "0777" },
+    }, listing({ "a", "b", "c" }, data, true))
+    assert.is_nil(listing({ "a" }, data))
+    assert.is_nil(listing({ "a", "b", "c" }, data:sub(1, -2)))
   end)
 end)
 

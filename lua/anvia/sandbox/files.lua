@@ -1,20 +1,16 @@
 -- SPDX-License-Identifier: MIT
 -- files.lua - the file methods of a session.
 --
--- Every method is one command inside the container, run as the session's user; the
--- scripts are in files/scripts/. A path is judged here by its text and there by
--- where its links lead. Paths in results are relative to the workspace.
+-- The work is done inside the container, as the session's user: by the supervisor, or by
+-- shell scripts where the runner is another. A path is judged here by its text and there
+-- by where its links lead. Paths in results are relative to the workspace.
 
-local core = require("anvia.sandbox.core")
-local entries = require("anvia.sandbox.files.entries")
+local by_scripts = require("anvia.sandbox.files.by_scripts")
+local by_supervisor = require("anvia.sandbox.files.by_supervisor")
 local errors = require("anvia.sandbox.errors")
-local failures = require("anvia.sandbox.files.failures")
 local options = require("anvia.sandbox.options")
 local path = require("anvia.sandbox.path")
-local read_scripts = require("anvia.sandbox.files.scripts.read")
-local run = require("anvia.sandbox.files.run")
 local text_page = require("anvia.sandbox.text_page")
-local write_scripts = require("anvia.sandbox.files.scripts.write")
 
 local M = {}
 
@@ -25,20 +21,21 @@ local M = {}
 
 ---@class anvia.sandbox.FileStat: anvia.sandbox.FileEntry
 ---@field mode string       permissions in octal digits, as in "0644"
----@field mtime_ms integer? missing in images without a stat command
+---@field mtime_ms integer? missing where only an image's commands can tell, and there is no stat
+---@field target string?    of a link: what it says
 
 --- What a file may have when `limits.max_file_bytes` is not set.
 M.DEFAULT_MAX_FILE_BYTES = 64 * 1024 * 1024
 
--- A listing may be this long; a million entries with short names.
-local LISTING_BYTES = 64 * 1024 * 1024
-
--- `read` sends whole blocks of this size.
-local BLOCK_BYTES = 65536
-
-local READ_TRIES = 3
+-- What list_files returns at most when nothing else is said.
+local MAX_ENTRIES = 1000000
+local MAX_TREE_ENTRIES = 100000
 
 local STRING = options.string({ nul = true })
+local LIST_OPTIONS = options.record({
+  recursive = { options.boolean, default = false },
+  max_entries = options.integer(1, MAX_ENTRIES),
+})
 local REMOVE_OPTIONS = options.record({ recursive = { options.boolean, default = false } })
 
 --- The most bytes that a file may have which is read or written in `session`.
@@ -47,9 +44,14 @@ function M.max_file_bytes(session)
   return session._limits.max_file_bytes or M.DEFAULT_MAX_FILE_BYTES
 end
 
+--- What does the work in `session`: the same functions, whatever the runner.
+function M.backend(session)
+  return session.runner == "supervisor" and by_supervisor or by_scripts
+end
+
 -- A path that must not be the workspace itself, nor (for `file`) say that it is a
 -- directory by a slash at its end.
-local function resolve_entry(session, op, name, field, file)
+function M.resolve_entry(session, op, name, field, file)
   local relative, err = path.resolve(session.workdir, name, field, op)
   if not relative then
     return nil, err
@@ -73,26 +75,11 @@ local methods = {}
 ---@return anvia.sandbox.Error? err
 function methods:read_file(name)
   options.check_argument("read_file", STRING, name, "path")
-  local relative, err = resolve_entry(self, "read_file", name, "path", true)
+  local relative, err = M.resolve_entry(self, "read_file", name, "path", true)
   if not relative then
     return nil, err
   end
-  local limit = M.max_file_bytes(self)
-  for _ = 1, READ_TRIES do
-    local result
-    result, err = run(self, "read_file", read_scripts.read, { relative },
-      { relative, string.format("%.0f", limit) }, { max_output_bytes = limit + BLOCK_BYTES })
-    if not result then
-      return nil, err
-    end
-    -- dd adds its statistics after the line that says the size.
-    local said = result.stderr:match("^.-\nanvia%-files size %d+ %d+\n") or ""
-    local word, _, size = failures.last_word(said)
-    if word and #result.stdout >= size then
-      return #result.stdout == size and result.stdout or result.stdout:sub(1, size)
-    end
-  end
-  return nil, errors.new("read_file", "path", "%s changes while it is read", path.show(relative))
+  return M.backend(self).read(self, "read_file", relative, M.max_file_bytes(self))
 end
 
 --- Writes a whole file, and makes the directories above it.
@@ -108,7 +95,7 @@ end
 function methods:write_file(name, data)
   options.check_argument("write_file", STRING, name, "path")
   options.check_argument("write_file", STRING, data, "data")
-  local relative, err = resolve_entry(self, "write_file", name, "path", true)
+  local relative, err = M.resolve_entry(self, "write_file", name, "path", true)
   if not relative then
     return nil, err
   end
@@ -117,10 +104,9 @@ function methods:write_file(name, data)
     return nil, errors.new("write_file", "file_size", "%s: %d bytes are more than the %.0f of "
       .. "max_file_bytes", path.show(relative), #data, limit)
   end
-  local result
-  result, err = run(self, "write_file", write_scripts.write, { relative },
-    { ".anvia-" .. core.random_hex(24), relative, tostring(#data) }, { input = data })
-  if not result then
+  local ok
+  ok, err = M.backend(self).write(self, "write_file", relative, data)
+  if not ok then
     return nil, err
   end
   self:_fire("on_file_write", { path = relative, size = #data })
@@ -138,48 +124,46 @@ end
 function methods:read_text_page(name, opts)
   options.check_argument("read_text_page", STRING, name, "path")
   opts = options.check("read_text_page", text_page.OPTIONS, opts)
-  local relative, err = resolve_entry(self, "read_text_page", name, "path", true)
+  local relative, err = M.resolve_entry(self, "read_text_page", name, "path", true)
   if not relative then
     return nil, err
   end
   local bytes = opts.max_bytes + text_page.LOOK_AHEAD
-  local result
-  result, err = run(self, "read_text_page", read_scripts.page, { relative }, {
-    relative,
-    string.format("%.0f", opts.start_line),
-    string.format("%.0f", opts.start_byte + 1),
-    string.format("%.0f", opts.line_count + 1),
-    string.format("%.0f", bytes),
-  }, { max_output_bytes = bytes })
-  if not result then
+  local data
+  data, err = M.backend(self).page(self, "read_text_page", relative, opts, bytes)
+  if not data then
     return nil, err
   end
-  return text_page.cut(result.stdout, opts)
+  return text_page.cut(data, opts)
 end
 
---- The entries of one directory, hidden ones too, sorted by their bytes.
+--- The entries of one directory, hidden ones too, sorted by their bytes; with
+--- `recursive` those of the directories below as well.
 ---
---- Links are listed, not followed, but `name` itself may be a link to a directory.
+--- Links are listed, not followed, but `name` itself may be a link to a directory. When
+--- there are more than `max_entries`, so many are returned and `list.truncated` is true.
 ---@param name? string         ["."]
+---@param opts? {recursive: boolean?, max_entries: integer?}
 ---@return anvia.sandbox.FileEntry[]? list
 ---@return anvia.sandbox.Error? err
-function methods:list_files(name)
+function methods:list_files(name, opts)
   name = name == nil and "." or name
   options.check_argument("list_files", STRING, name, "path")
+  opts = options.check("list_files", LIST_OPTIONS, opts)
   local relative, err = path.resolve(self.workdir, name, "path", "list_files")
   if not relative then
     return nil, err
   end
-  local result
-  result, err = run(self, "list_files", read_scripts.list, { relative }, { relative },
-    { max_output_bytes = LISTING_BYTES })
-  if not result then
+  local max = opts.max_entries or (opts.recursive and MAX_TREE_ENTRIES or MAX_ENTRIES)
+  local list
+  list, err = M.backend(self).list(self, "list_files", relative,
+    { recursive = opts.recursive, max = max })
+  if not list then
     return nil, err
   end
-  local list = entries.listing(relative, result.stdout)
-  if not list then
-    return nil, errors.new("list_files", "internal", "%s: the listing is damaged",
-      path.show(relative))
+  list.truncated = #list > max or nil
+  for i = #list, max + 1, -1 do
+    list[i] = nil
   end
   return list
 end
@@ -194,17 +178,7 @@ function methods:stat(name)
   if not relative then
     return nil, err
   end
-  local result
-  result, err = run(self, "stat", read_scripts.stat, { relative }, { relative })
-  if not result then
-    return nil, err
-  end
-  local entry = entries.describe(result.stdout:gsub("\n$", ""))
-  if not entry then
-    return nil, errors.new("stat", "not_found", "%s does not exist", path.show(relative))
-  end
-  entry.path = relative
-  return entry
+  return M.backend(self).stat(self, "stat", relative)
 end
 
 --- Makes a directory and those above it; one that exists is fine.
@@ -217,12 +191,7 @@ function methods:mkdir(name)
   if not relative then
     return nil, err
   end
-  local result
-  result, err = run(self, "mkdir", write_scripts.mkdir, { relative }, { relative })
-  if not result then
-    return nil, err
-  end
-  return true
+  return M.backend(self).mkdir(self, "mkdir", relative)
 end
 
 --- Removes a file, a link itself, or an empty directory; with `recursive` also a
@@ -234,17 +203,11 @@ end
 function methods:remove(name, opts)
   options.check_argument("remove", STRING, name, "path")
   opts = options.check("remove", REMOVE_OPTIONS, opts)
-  local relative, err = resolve_entry(self, "remove", name, "path")
+  local relative, err = M.resolve_entry(self, "remove", name, "path")
   if not relative then
     return nil, err
   end
-  local result
-  result, err = run(self, "remove", write_scripts.remove, { relative },
-    { relative, opts.recursive and "yes" or "" })
-  if not result then
-    return nil, err
-  end
-  return true
+  return M.backend(self).remove(self, "remove", relative, opts.recursive)
 end
 
 --- Renames an entry, a link itself. A file or link in the way is replaced, a
@@ -256,21 +219,16 @@ end
 function methods:rename(from, to)
   options.check_argument("rename", STRING, from, "from")
   options.check_argument("rename", STRING, to, "to")
-  local old, err = resolve_entry(self, "rename", from, "from")
+  local old, err = M.resolve_entry(self, "rename", from, "from")
   if not old then
     return nil, err
   end
   local new
-  new, err = resolve_entry(self, "rename", to, "to")
+  new, err = M.resolve_entry(self, "rename", to, "to")
   if not new then
     return nil, err
   end
-  local result
-  result, err = run(self, "rename", write_scripts.rename, { old, new }, { old, new })
-  if not result then
-    return nil, err
-  end
-  return true
+  return M.backend(self).rename(self, "rename", old, new)
 end
 
 --- Adds the file methods to the methods of sessions.

@@ -1,26 +1,16 @@
 -- SPDX-License-Identifier: MIT
 -- manifest.lua - the files and directories that a new session starts with.
 --
--- One command writes many files: the paths are its arguments, the contents its
--- input, one after the other. The environment of a manifest is the session's
--- business; here it is only checked.
+-- The environment of a manifest is the session's business; here it is only checked.
 
-local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
 local files = require("anvia.sandbox.files")
 local options = require("anvia.sandbox.options")
 local path = require("anvia.sandbox.path")
-local run = require("anvia.sandbox.files.run")
-local write_scripts = require("anvia.sandbox.files.scripts.write")
 
 local M = {}
 
 local OP = "create_session"
-
--- What one command takes on; a file with more content than that goes alone.
-local BATCH_ENTRIES = 500
-local BATCH_PATH_BYTES = 65536
-local BATCH_CONTENT_BYTES = 8 * 1024 * 1024
 
 -- Permissions are octal digits, as in "755" or "0644", or the number that these
 -- digits make (tonumber("755", 8)).
@@ -58,14 +48,14 @@ M.CHECK = options.record({
   }), options.string()),
 })
 
--- One step of the work: {kind, path, content}; kind is `dir`, a mode, or empty.
+-- One step of the work: {path} is a directory, {path, content, mode} a file.
 local function plan_directories(session, list, steps)
   for _, name in ipairs(list) do
     local relative, err = path.resolve(session.workdir, name, "manifest directory", OP)
     if not relative then
       return nil, err
     end
-    steps[#steps + 1] = { kind = "dir", path = relative, content = "" }
+    steps[#steps + 1] = { path = relative }
   end
   return true
 end
@@ -77,9 +67,9 @@ local function plan_file(session, name, file)
   elseif relative == "." or name:find("/%.?$") then
     return nil, errors.new(OP, "path", "manifest file %s names a directory", path.show(name))
   end
-  local step = { kind = "", path = relative, content = file }
+  local step = { path = relative, content = file, mode = nil }
   if type(file) == "table" then
-    step.kind, step.content = file.mode or "", file.content
+    step.mode, step.content = file.mode, file.content
   end
   local limit = files.max_file_bytes(session)
   if #step.content > limit then
@@ -111,24 +101,6 @@ local function plan_files(session, list, steps)
   return true
 end
 
--- The steps from `from` on that fit into one command.
-local function take_batch(steps, from)
-  local paths, args, contents, bytes, path_bytes = {}, {}, {}, 0, 0
-  for i = from, math.min(#steps, from + BATCH_ENTRIES - 1) do
-    local step = steps[i]
-    bytes, path_bytes = bytes + #step.content, path_bytes + #step.path
-    if i > from and (bytes > BATCH_CONTENT_BYTES or path_bytes > BATCH_PATH_BYTES) then
-      break
-    end
-    paths[#paths + 1] = step.path
-    contents[#contents + 1] = step.content
-    args[#args + 1] = step.kind
-    args[#args + 1] = tostring(#step.content)
-    args[#args + 1] = step.path
-  end
-  return paths, args, table.concat(contents)
-end
-
 --- Writes the files and directories of a manifest that M.CHECK has passed.
 ---
 --- Directories first, then files in the order of their paths. Fires no hooks. After
@@ -146,18 +118,7 @@ function M.apply(session, manifest)
   if not ok then
     return nil, err
   end
-  local from = 1
-  while from <= #steps do
-    local paths, args, input = take_batch(steps, from)
-    table.insert(args, 1, ".anvia-" .. core.random_hex(24))
-    table.insert(args, 2, tostring(#input))
-    ok, err = run(session, OP, write_scripts.write_many, paths, args, { input = input })
-    if not ok then
-      return nil, err
-    end
-    from = from + #paths
-  end
-  return true
+  return files.backend(session).write_many(session, OP, steps)
 end
 
 return M

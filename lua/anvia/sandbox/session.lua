@@ -3,20 +3,24 @@
 --
 -- The methods are gathered from the files that they are about.
 
+local archive = require("anvia.sandbox.archive")
 local exec = require("anvia.sandbox.exec")
 local files = require("anvia.sandbox.files")
 local ports = require("anvia.sandbox.ports")
 local process = require("anvia.sandbox.process")
 local task = require("anvia.sandbox.task")
+local watches = require("anvia.sandbox.watch")
 
 local M = {}
 
 local methods = {}
 
+archive.attach(methods)
 exec.attach(methods)
 files.attach(methods)
 ports.attach(methods)
 process.attach(methods)
+watches.attach(methods)
 
 --- Ends the session: its commands, processes, container and ephemeral workspace.
 ---

@@ -272,7 +272,7 @@ function M.read(data)
       return nil, string.format("the header at byte %.0f %s", from - 1, size)
     end
     from = from + BLOCK
-    if size > #data - from + 1 then
+    if size + #padding(size) > #data - from + 1 then
       return nil, "the archive is cut off"
     end
     local content = data:sub(from, from + size - 1)

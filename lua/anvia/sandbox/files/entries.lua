@@ -84,36 +84,79 @@ local function take_batch(data, from)
   return text and names, text, from
 end
 
---- The listing of one directory, sorted by bytes; nil when it is damaged.
----@param directory string   relative to the workspace
----@param data string        what `list` printed
----@return {path: string, type: string, size: integer}[]?
-function M.listing(directory, data)
-  local prefix = directory == "." and "" or directory .. "/"
-  local found, from = {}, 1
+-- Calls visit(name, description) for every entry of a batch; false: it is damaged.
+local function each_of(names, text, visit)
+  local i = 0
+  for line in (text .. "\n"):gmatch("(.-)\n") do
+    i = i + 1
+    local entry = names[i] and M.describe(line)
+    if entry then
+      visit(names[i]:sub(3), entry) -- without "./"
+    end
+  end
+  -- The lines of a batch with vanished entries end in one newline more.
+  return i >= #names
+end
+
+--- Sorts entries by the bytes of their paths.
+function M.sort(list)
+  local compare = function(a, b)
+    return path.less(a.path, b.path)
+  end
+  local locale = os.setlocale(nil, "collate")
+  if locale == "C" or locale == "POSIX" then
+    compare = function(a, b)
+      return a.path < b.path
+    end
+  end
+  table.sort(list, compare)
+  return list
+end
+
+--- Adds to `found` what `list` or `list_many` printed of these directories, which are
+--- relative to the workspace. False when it is damaged.
+---@param found anvia.sandbox.FileEntry[]
+---@param directories string[]
+---@param data string
+---@param details boolean   permissions and times too
+---@return boolean whole
+function M.append(found, directories, data, details)
+  local prefix, from = nil, 1
+  local function enter(directory)
+    prefix = directory and (directory == "." and "" or directory .. "/")
+  end
+  local function visit(name, entry)
+    local item = { path = prefix .. name, type = entry.type, size = entry.size }
+    if details then
+      item.mode, item.mtime_ms = entry.mode, entry.mtime_ms
+    end
+    found[#found + 1] = item
+  end
+  enter(directories[1])
   while from <= #data do
     local names, text, after = take_batch(data, from)
     if not names then
-      return nil
+      return false
     end
     from = after
-    local i = 0
-    for line in (text .. "\n"):gmatch("(.-)\n") do
-      i = i + 1
-      local entry = names[i] and M.describe(line)
-      if entry then
-        local name = names[i]:sub(3) -- without "./"
-        found[#found + 1] = { path = prefix .. name, type = entry.type, size = entry.size }
-      end
-    end
-    -- The lines of a batch with vanished entries end in one newline more.
-    if i < #names then
-      return nil
+    if #names == 0 then
+      enter(directories[tonumber(text)])
+    elseif not prefix or not each_of(names, text, visit) then
+      return false
     end
   end
-  table.sort(found, function(a, b)
-    return path.less(a.path, b.path)
-  end)
+  return prefix ~= nil
+end
+
+--- The strings, each ended by NUL, that `targets` printed.
+function M.strings(data)
+  local found, from = {}, 1
+  local text
+  text, from = take(data, from)
+  while text do
+    found[#found + 1] = text
+    text, from = take(data, from)
+  end
   return found
 end
 

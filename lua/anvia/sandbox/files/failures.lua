@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
--- failures.lua - what the scripts of the file work report, and what it means.
+-- failures.lua - what can go wrong in file work, in words: those of the scripts, which the
+-- supervisor's error numbers are translated into.
 
 local errors = require("anvia.sandbox.errors")
 local path = require("anvia.sandbox.path")
@@ -21,6 +22,7 @@ local WORDS = {
   failed = { 49, "path", "%s cannot be used that way" },
   incomplete = { 50, "path", "%s was not written: only %d bytes arrived on the disk" },
   no_tool = { 51, "internal", "%s cannot be used: the image lacks a tool that this needs" },
+  changes = { nil, "path", "%s changes while it is read" },
   not_empty = { 52, "path", "%s is a directory that is not empty" },
 }
 
@@ -47,6 +49,25 @@ local function remark(stderr)
   return found and found:sub(1, 300):gsub("[%c\128-\255]", "?")
 end
 
+--- The error that one of the words stands for.
+---@param op string
+---@param word string
+---@param name string     the path that it is about, relative to the workspace
+---@param number integer?
+---@param said string?    by the system, where that tells more
+---@return anvia.sandbox.Error
+function M.of(op, word, name, number, said)
+  local entry = WORDS[word]
+  local text = entry[3]:gsub("%%d", string.format("%.0f", number or 0))
+  text = text:gsub("%%s", function()
+    return path.show(name)
+  end)
+  if said and (word == "failed" or word == "incomplete") then
+    text = text .. ": " .. said
+  end
+  return errors.new(op, entry[2], "%s", text)
+end
+
 --- The error for a script that did not end well.
 ---@param op string
 ---@param paths string[]       what the script was about
@@ -60,14 +81,7 @@ function M.explain(op, paths, result)
     return errors.new(op, "internal", "%s: the script ended with status %s%s", path.show(paths[1]),
       tostring(result.exit_code), tool and ": " .. tool or "")
   end
-  local text = entry[3]:gsub("%%d", string.format("%.0f", number))
-  text = text:gsub("%%s", function()
-    return path.show(paths[index] or paths[1])
-  end)
-  if tool and (word == "failed" or word == "incomplete") then
-    text = text .. ": " .. tool
-  end
-  return errors.new(op, entry[2], "%s", text)
+  return M.of(op, word, paths[index] or paths[1], number, tool)
 end
 
 return M

@@ -48,15 +48,10 @@ describe() { # path
 }
 ]=]
 
---- list: path. Batches: names that end in NUL, an empty one, and as many lines of
---- description, which end in one NUL.
-M.list = common .. DESCRIBE .. [=[
-enter "$1"
-count=0
-
+local LISTING = DESCRIBE .. [=[
 batch() { # names
   printf '%s\0' "$@" ''
-  if ! text=$(stat -c '%f %s' "$@" 2>/dev/null); then
+  if ! text=$(stat -c "$format" "$@" 2>/dev/null); then
     text=
     for name; do
       text=$text$(describe "$name")$nl
@@ -84,20 +79,67 @@ each() { # names
   batch "$@"
 }
 
-set +f
-each ./.[!.]*
-set +f
-each ./..?*
-set +f
-each ./*
+everything() {
+  set +f
+  each ./.[!.]*
+  set +f
+  each ./..?*
+  set +f
+  each ./*
+}
+
+count=0
+format=$1
+shift
+]=]
+
+--- list: stat-format path. Batches: names that end in NUL, an empty one, and as many
+--- lines of description, which end in one NUL.
+M.list = common .. LISTING .. [=[
+enter "$1"
+everything
 [ "$count" -gt 0 ] || ls . >/dev/null || fail 45 denied
 ]=]
 
---- stat: path.
-M.stat = common .. DESCRIBE .. [=[
+--- list_many: stat-format paths. Before the batches of each directory one without names,
+--- whose description is the directory's number. One that has gone is empty.
+M.list_many = common .. LISTING .. [=[
+index=0
+for directory; do
+  index=$((index + 1))
+  printf '\0%s\0' "$index"
+  (
+    enter "$directory"
+    everything
+  ) 2>/dev/null
+done
+exit 0
+]=]
+
+local TARGET = [=[
+target() { # link
+  text=$(readlink "$1" && printf .) || text=
+  printf '%s\0' "${text%"$nl".}"
+}
+]=]
+
+--- targets: paths. What each link says, ended by NUL; nothing for one that has gone.
+M.targets = common .. TARGET .. [=[
+command -v readlink >/dev/null || fail 51 no_tool
+for link; do
+  (
+    locate "$link"
+    target "./$leaf"
+  ) 2>/dev/null || printf '\0'
+done
+]=]
+
+--- stat: path. A description, and of a link what it says.
+M.stat = common .. DESCRIBE .. TARGET .. [=[
 locate "$1"
 [ -e "./$leaf" ] || [ -L "./$leaf" ] || fail 40 not_found
 describe "./$leaf"
+[ ! -L "./$leaf" ] || target "./$leaf" 2>/dev/null
 ]=]
 
 return M

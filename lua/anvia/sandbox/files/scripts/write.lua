@@ -102,9 +102,22 @@ while [ "$#" -gt 0 ]; do
 done
 ]=]
 
---- mkdir: path.
+--- mkdir: path mode. Without a mode, one that exists keeps its own.
 M.mkdir = common .. [=[
 enter "$1" make
+[ -z "$2" ] || chmod "$2" . || fail 49 failed
+]=]
+
+--- symlink: text path. A file or a link in the way is replaced.
+M.symlink = common .. [=[
+locate "$2" make
+if [ -L "./$leaf" ] || [ ! -d "./$leaf" ]; then
+  rm -f "./$leaf" || fail 49 failed
+else
+  fail 42 is_directory
+fi
+command -v ln >/dev/null || fail 51 no_tool
+ln -s -- "$1" "./$leaf" || fail 49 failed
 ]=]
 
 --- remove: path recursive.
