@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "supervisor/beneath.h"
+#include "base/beneath.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #define STEPS_MAX 8192 /* names looked at, so that no path takes seconds */
 #define OPEN_DIR  (O_PATH | O_DIRECTORY | O_CLOEXEC)
 
-bool sbx_find_by_hand;
+bool sbx_beneath_by_hand;
 
 /* A path taken one name at a time: no step but the one back to the root leads
  * anywhere else than one name down, so none can lead out. */
@@ -26,11 +26,11 @@ struct walk {
   char *own;               /* what is before this comes from links */
 };
 
-bool sbx_same_file(const struct stat *a, const struct stat *b) {
+bool sbx_beneath_same(const struct stat *a, const struct stat *b) {
   return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-void sbx_place_close(struct sbx_place *at) {
+void sbx_beneath_close(struct sbx_place *at) {
   if (at->dir >= 0)
     close(at->dir);
   at->dir = -1;
@@ -46,7 +46,7 @@ static int look(struct sbx_place *at) {
 static int move(struct walk *w, int dir) {
   if (dir < 0)
     return -errno;
-  sbx_place_close(w->at);
+  sbx_beneath_close(w->at);
   w->at->dir = dir;
   return 0;
 }
@@ -88,23 +88,24 @@ static int go_down(struct walk *w) {
   return rc;
 }
 
-/* The part of an absolute path behind the root, which is recognized by what it
- * is, not by its name. NULL: the path is outside. */
+/* What an absolute path has behind the root, which is recognized by what it is,
+ * not by its name. NULL: the path is outside. */
 static const char *below_root(struct walk *w, char *path) {
+  const char *found = NULL;
   struct stat root, st;
   if (fstat(w->root, &root) < 0)
     return NULL;
   for (char *p = path + 1;; p++) {
     char c = *p;
-    if (c != '\0' && (c != '/' || p[-1] == '/'))
+    if (c == '/' ? p[-1] == '/' : c != '\0')
       continue;
     *p = '\0';
     int rc = stat(path, &st);
     *p = c;
-    if (rc == 0 && sbx_same_file(&st, &root))
-      return p;
+    if (rc == 0 && sbx_beneath_same(&st, &root))
+      found = p;
     if (rc < 0 || c == '\0' || ++w->steps > STEPS_MAX)
-      return NULL;
+      return found;
   }
 }
 
@@ -133,7 +134,7 @@ static int step(struct walk *w) {
   struct sbx_place *at = w->at;
   w->rest += strspn(w->rest, "/");
   size_t n = strcspn(w->rest, "/");
-  bool make = (w->how & SBX_FIND_MAKE) && w->rest >= w->own;
+  bool make = (w->how & SBX_BENEATH_MAKE) && w->rest >= w->own;
   if (++w->steps > STEPS_MAX)
     return -ELOOP;
   if (n > NAME_MAX)
@@ -148,7 +149,7 @@ static int step(struct walk *w) {
   int rc = look(at);
   if (rc < 0 && (rc != -ENOENT || (!last && !make)))
     return rc;
-  if (S_ISLNK(at->st.st_mode) && (!last || (w->how & SBX_FIND_FOLLOW)))
+  if (S_ISLNK(at->st.st_mode) && (!last || (w->how & SBX_BENEATH_FOLLOW)))
     return follow(w);
   if (last)
     return 1;
@@ -180,7 +181,7 @@ static int ask_kernel(struct sbx_place *at, int root, const char *path) {
   const char *slash = strrchr(path, '/');
   const char *name = slash ? slash + 1 : path;
   size_t n = strlen(name);
-  if (sbx_find_by_hand || n == 0 || n > NAME_MAX || strcmp(name, ".") == 0 ||
+  if (sbx_beneath_by_hand || n == 0 || n > NAME_MAX || strcmp(name, ".") == 0 ||
       strcmp(name, "..") == 0)
     return -ENOSYS;
   if (slash > path)
@@ -193,17 +194,18 @@ static int ask_kernel(struct sbx_place *at, int root, const char *path) {
   return rc == -ENOENT ? 0 : rc;
 }
 
-int sbx_find(struct sbx_place *at, int root, const char *path, unsigned how) {
+int sbx_beneath_find(struct sbx_place *at, int root, const char *path,
+                     unsigned how) {
   at->dir = -1;
   if (strlen(path) >= PATH_MAX)
     return -ENAMETOOLONG;
   int rc = ask_kernel(at, root, path);
   /* EPERM: an old profile of seccomp; EAGAIN: somebody renames. */
   if (rc == -ENOSYS || rc == -EPERM || rc == -EXDEV || rc == -EAGAIN ||
-      (rc == -ENOENT && (how & SBX_FIND_MAKE)) ||
-      (rc == 0 && S_ISLNK(at->st.st_mode) && (how & SBX_FIND_FOLLOW)))
+      (rc == -ENOENT && (how & SBX_BENEATH_MAKE)) ||
+      (rc == 0 && S_ISLNK(at->st.st_mode) && (how & SBX_BENEATH_FOLLOW)))
     rc = walk(at, root, path, how);
   if (rc < 0)
-    sbx_place_close(at);
+    sbx_beneath_close(at);
   return rc;
 }
