@@ -101,6 +101,12 @@ void sbx_capture_omit(struct sbx_capture *c, uint64_t n) {
   c->total += n;
 }
 
+size_t sbx_capture_head(const struct sbx_capture *c, const uint8_t **data) {
+  size_t safe = c->head_cap > MARGIN ? c->head_cap - MARGIN : 0;
+  *data = c->head.data;
+  return c->head.len < safe ? c->head.len : safe;
+}
+
 /* Copies stream bytes from offset `from` on, which must be kept. */
 static size_t copy_from(const struct sbx_capture *c, uint64_t from,
                         uint8_t *dst, size_t cap) {

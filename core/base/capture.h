@@ -47,6 +47,10 @@ void sbx_capture_omit(struct sbx_capture *c, uint64_t n);
 /* Bytes ever pushed, and left out before. */
 uint64_t sbx_capture_total(const struct sbx_capture *c);
 
+/* The first bytes that finish will give, whatever comes: those of the head
+ * that no cut can touch. How many; *data is valid until the next push. */
+size_t sbx_capture_head(const struct sbx_capture *c, const uint8_t **data);
+
 /* Fills *out with what is kept so far; c is unchanged, so more may be pushed.
  * 0 or -ENOMEM (then *out is all zero). */
 int sbx_capture_finish(const struct sbx_capture *c, struct sbx_captured *out);

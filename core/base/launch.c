@@ -14,7 +14,8 @@
 #define DEFAULT_PATH                                                           \
   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-int sbx_launch_pipe(int end, int *ours, int *theirs) {
+/* `end` is ours: 0, to read, or 1, to write. */
+static int open_pipe(int end, int *ours, int *theirs) {
   int fds[2];
   if (pipe2(fds, O_CLOEXEC) < 0)
     return -errno;
@@ -29,29 +30,69 @@ int sbx_launch_resize(int terminal, uint16_t rows, uint16_t cols) {
   return ioctl(terminal, TIOCSWINSZ, &size) < 0 ? -errno : 0;
 }
 
-int sbx_launch_terminal(uid_t uid, uint16_t rows, uint16_t cols, int *ours,
-                        int *theirs) {
+static int open_terminal(struct sbx_launch *l, bool input, uint16_t rows,
+                         uint16_t cols, struct sbx_launch_ends *ours) {
   int no = 0;
   int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
-  int peer = -1, rc;
 
   if (fd < 0)
     return -errno;
-  if (ioctl(fd, TIOCSPTLCK, &no) == 0)
-    peer = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
-  if (peer < 0 || fchown(peer, uid, (gid_t)-1) < 0 || fchmod(peer, 0620) < 0)
+  ours->output[0] = fd;
+  if (ioctl(fd, TIOCSPTLCK, &no) < 0)
+    return -errno;
+  l->streams[0] = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (l->streams[0] < 0 || fchown(l->streams[0], l->creds.uid, (gid_t)-1) < 0 ||
+      fchmod(l->streams[0], 0620) < 0)
+    return -errno;
+  if (input && (ours->input = fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0)
+    return -errno;
+  return sbx_launch_resize(fd, rows, cols);
+}
+
+static int open_pipes(struct sbx_launch *l, bool input,
+                      struct sbx_launch_ends *ours) {
+  int rc = 0;
+  if (input)
+    rc = open_pipe(1, &ours->input, &l->streams[0]);
+  else if ((l->streams[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0)
     rc = -errno;
-  else
-    rc = sbx_launch_resize(fd, rows, cols);
-  if (rc < 0) {
-    close(fd);
-    if (peer >= 0)
-      close(peer);
-    return rc;
+  for (int i = 0; i < 2 && rc == 0; i++)
+    rc = open_pipe(0, &ours->output[i], &l->streams[1 + i]);
+  return rc;
+}
+
+static void close_all(int *fds, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (fds[i] >= 0)
+      close(fds[i]);
+    fds[i] = -1;
   }
-  *ours = fd;
-  *theirs = peer;
-  return 0;
+}
+
+void sbx_launch_close(struct sbx_launch *l) {
+  close_all(l->streams, 3);
+  close_all(&l->report, 1);
+}
+
+void sbx_launch_close_ends(struct sbx_launch_ends *ours) {
+  close_all(&ours->input, 1);
+  close_all(ours->output, 2);
+  close_all(&ours->report, 1);
+}
+
+int sbx_launch_open(struct sbx_launch *l, bool input, uint16_t rows,
+                    uint16_t cols, struct sbx_launch_ends *ours) {
+  *ours = (struct sbx_launch_ends){-1, {-1, -1}, -1};
+  l->streams[0] = l->streams[1] = l->streams[2] = l->report = -1;
+  int rc = l->terminal ? open_terminal(l, input, rows, cols, ours)
+                       : open_pipes(l, input, ours);
+  if (rc == 0)
+    rc = open_pipe(0, &ours->report, &l->report);
+  if (rc < 0) {
+    sbx_launch_close(l);
+    sbx_launch_close_ends(ours);
+  }
+  return rc;
 }
 
 void sbx_launch_fail(int report, int stage, int error) {

@@ -9,13 +9,6 @@
 #include "base/creds.h"
 #include "base/environ.h"
 
-/* A pipe: ours (0: the end to read, 1: the end to write) does not block, and
- * none is inherited. */
-int sbx_launch_pipe(int end, int *ours, int *theirs);
-
-/* A terminal that belongs to uid: our side does not block. */
-int sbx_launch_terminal(uid_t uid, uint16_t rows, uint16_t cols, int *ours,
-                        int *theirs);
 int sbx_launch_resize(int terminal, uint16_t rows, uint16_t cols);
 
 struct sbx_launch {
@@ -29,9 +22,22 @@ struct sbx_launch {
   struct sbx_environ_list env; /* its PATH counts */
   struct {
     int resource;
-    struct rlimit limit;
+    struct rlimit limit; /* 0: none */
   } limits[2];
 };
+
+/* Our ends; -1: none. They do not block. */
+struct sbx_launch_ends {
+  int input, output[2], report;
+};
+
+/* Opens l->streams and l->report: a terminal of creds.uid, or pipes, or
+ * nothing to read. On success the caller owns our ends, and closes theirs with
+ * sbx_launch_close() when the child has them. */
+int sbx_launch_open(struct sbx_launch *l, bool input, uint16_t rows,
+                    uint16_t cols, struct sbx_launch_ends *ours);
+void sbx_launch_close(struct sbx_launch *l);
+void sbx_launch_close_ends(struct sbx_launch_ends *ours);
 
 enum sbx_launch_stage {
   SBX_LAUNCH_REFUSED = 1,

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/creds.h"
+#include "base/readfile.h"
 #include "supervisor/super.h"
 
 #define HELLO_WITHIN_MS (5 * 60 * 1000)
@@ -19,11 +19,9 @@ struct sbx_super sbx_super = {.workspace = -1};
 
 static uint64_t idle_ms, last_ms;
 static struct sbx_timer ttl, idle;
-static char home[256];
 
-static uint64_t after(uint64_t ms) {
-  uint64_t now = sbx_now_ms();
-  return ms > UINT64_MAX - now ? UINT64_MAX : now + ms;
+static uint64_t plus(uint64_t at, uint64_t ms) {
+  return ms > UINT64_MAX - at ? UINT64_MAX : at + ms;
 }
 
 void sbx_user_enter(void) {
@@ -41,65 +39,68 @@ static void on_ttl(struct sbx_timer *t) {
 
 static void on_idle(struct sbx_timer *t) {
   if (sbx_super.commands > 0 || sbx_channel_count() > 0)
-    last_ms = sbx_now_ms();
+    sbx_lease_touch();
   else if (sbx_now_ms() - last_ms >= idle_ms)
     sbx_link_bye(SBX_BYE_IDLE);
-  sbx_timer_set(t, idle_ms > UINT64_MAX - last_ms ? UINT64_MAX
-                                                  : last_ms + idle_ms);
+  sbx_timer_set(t, plus(last_ms, idle_ms));
 }
 
 void sbx_lease_touch(void) {
   last_ms = sbx_now_ms();
 }
 
+static void set_idle(uint64_t ms) {
+  idle_ms = ms;
+  sbx_lease_touch();
+  sbx_timer_stop(&idle);
+  if (ms > 0)
+    sbx_timer_set(&idle, plus(last_ms, ms));
+}
+
 void sbx_lease_init(void) {
   ttl.fire = on_ttl;
   idle.fire = on_idle;
-  idle_ms = HELLO_WITHIN_MS;
-  sbx_lease_touch();
-  sbx_timer_set(&idle, after(idle_ms));
+  set_idle(HELLO_WITHIN_MS);
 }
 
-/* The whole of a regular file of the image; the caller frees it. */
-static struct sbx_text read_accounts(const char *path) {
-  struct sbx_text text = {NULL, 0};
-  struct stat st;
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0)
-    return text;
-  if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-      st.st_size <= ACCOUNTS_MAX) {
-    char *data = malloc((size_t)st.st_size);
-    ssize_t n = data ? read(fd, data, (size_t)st.st_size) : -1;
-    text.data = data;
-    text.len = n > 0 ? (size_t)n : 0;
-  }
-  close(fd);
-  return text;
+static const char *home_of(const struct sbx_user *user) {
+  char *home =
+      user->home.len > 0 ? strndup(user->home.data, user->home.len) : NULL;
+  return home ? home : "/";
 }
 
-static void copy_home(char out[sizeof(home)], struct sbx_text from) {
-  if (from.len == 0 || from.len >= sizeof(home))
-    from = (struct sbx_text){"/", 1};
-  memcpy(out, from.data, from.len);
-  out[from.len] = '\0';
-}
-
-/* Sets sbx_super.user. */
+/* Who the user is, by the image's own files. */
 static int find_user(const char *spec) {
-  struct sbx_text passwd = read_accounts("/etc/passwd");
-  struct sbx_text group = read_accounts("/etc/group");
   struct sbx_user *user = &sbx_super.user;
-  if (sbx_user_resolve("", passwd, group, user) == 0)
-    copy_home(sbx_super.root_home, user->home);
-  int rc = sbx_user_resolve(spec, passwd, group, user);
-  if (rc == 0) {
-    copy_home(home, user->home);
-    user->home = (struct sbx_text){home, strlen(home)};
+  struct sbx_text passwd, group;
+
+  passwd.data = sbx_read_file("/etc/passwd", ACCOUNTS_MAX, &passwd.len);
+  group.data = sbx_read_file("/etc/group", ACCOUNTS_MAX, &group.len);
+  for (int i = 1; i >= 0; i--) {
+    int rc = sbx_user_resolve(i == 1 ? "" : spec, passwd, group, user);
+    if (rc < 0)
+      return rc;
+    sbx_super.homes[i] = home_of(user);
   }
   free((void *)passwd.data);
   free((void *)group.data);
-  return rc;
+  return 0;
+}
+
+static void set_creds(const struct sbx_msg_hello *m) {
+  static const gid_t root_group = 0;
+  const struct sbx_user *u = &sbx_super.user;
+  const struct sbx_creds user = {.uid = u->uid,
+                                 .gid = u->gid,
+                                 .groups = u->groups,
+                                 .group_count = u->group_count,
+                                 .capabilities = m->capabilities,
+                                 .no_new_privileges = m->no_new_privileges};
+  sbx_super.creds[0] = sbx_super.creds[1] = user;
+  sbx_super.creds[1].uid = sbx_super.creds[1].gid = 0;
+  sbx_super.creds[1].groups = &root_group;
+  sbx_super.creds[1].group_count = 1;
+  sbx_creds_hide(u->uid == OWN_ID ? OWN_ID - 1 : OWN_ID, &user);
 }
 
 static bool is_writable(void) {
@@ -114,70 +115,65 @@ static bool is_writable(void) {
   return writable;
 }
 
-/* The workspace becomes the user's, if it is nobody's else. */
+/* A workspace of root's becomes the user's; READY tells whether it did. */
 static int open_workspace(const char *path) {
-  const struct sbx_user *user = &sbx_super.user;
+  const struct sbx_user *u = &sbx_super.user;
   struct stat st;
   int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 || fstat(fd, &st) < 0)
     return -errno;
-  if (st.st_uid == 0 && user->uid != 0) {
-    int rc = fchownat(fd, "", user->uid, user->gid, AT_EMPTY_PATH);
-    (void)rc; /* READY tells */
-  }
+  if (st.st_uid == 0 && u->uid != 0 &&
+      fchownat(fd, "", u->uid, u->gid, AT_EMPTY_PATH) < 0)
+    errno = 0;
   sbx_super.workspace = fd;
   return 0;
 }
 
+static void refuse(uint8_t code, int error, const char *text) {
+  sbx_link_done(0, code, error, text);
+}
+
+static void say_ready(void) {
+  const char *home = sbx_super.homes[0];
+  struct sbx_msg_ready m = {.version = SBX_MSG_VERSION,
+                            .uid = sbx_super.user.uid,
+                            .gid = sbx_super.user.gid,
+                            .writable = is_writable(),
+                            .home = {(const uint8_t *)home, strlen(home)}};
+  sbx_ready_encode(sbx_link_begin(), &m);
+  sbx_link_end(0, SBX_MSG_READY);
+}
+
 static int on_hello(const struct sbx_frame *frame) {
   struct sbx_msg_hello m;
-  struct sbx_msg_ready ready = {.version = SBX_MSG_VERSION};
   int rc;
 
-  if (sbx_super.greeted || frame->len < 4)
+  if (sbx_super.greeted || frame->skipped || frame->len < 4)
     return SBX_EPROTO;
   if (sbx_get_u32(frame->data) != SBX_MSG_VERSION) {
-    sbx_link_done(0, SBX_DONE_REFUSED, EPROTONOSUPPORT, "another version");
+    refuse(SBX_DONE_REFUSED, EPROTONOSUPPORT, "another version");
     return 0;
   }
   if (sbx_hello_decode(&m, frame->data, frame->len) < 0)
     return SBX_EPROTO;
-  rc = find_user((const char *)m.user.data);
-  if (rc < 0) {
-    sbx_link_done(0, SBX_DONE_FAILED, -rc,
-                  "the image does not have such a user or group");
-    return 0;
+  if ((rc = find_user((const char *)m.user.data)) < 0) {
+    refuse(SBX_DONE_FAILED, -rc, "the image has no such user or group");
+  } else if ((rc = open_workspace((const char *)m.workdir.data)) < 0) {
+    refuse(SBX_DONE_PATH, -rc, "the workspace cannot be opened");
+  } else {
+    sbx_super.greeted = true;
+    set_creds(&m);
+    set_idle(m.idle_ms);
+    if (m.ttl_ms > 0)
+      sbx_timer_set(&ttl, plus(last_ms, m.ttl_ms));
+    say_ready();
   }
-  rc = open_workspace((const char *)m.workdir.data);
-  if (rc < 0) {
-    sbx_link_done(0, SBX_DONE_PATH, -rc, "the workspace cannot be opened");
-    return 0;
-  }
-  const struct sbx_creds groups = {.groups = sbx_super.user.groups,
-                                   .group_count = sbx_super.user.group_count};
-  sbx_creds_hide(sbx_super.user.uid == OWN_ID ? OWN_ID - 1 : OWN_ID, &groups);
-  sbx_super.greeted = true;
-  sbx_super.no_new_privileges = m.no_new_privileges != 0;
-  sbx_super.capabilities = m.capabilities & sbx_creds_bounding();
-  if (m.ttl_ms > 0)
-    sbx_timer_set(&ttl, after(m.ttl_ms));
-  sbx_timer_stop(&idle);
-  idle_ms = m.idle_ms;
-  if (idle_ms > 0)
-    sbx_timer_set(&idle, after(idle_ms));
-
-  ready.uid = sbx_super.user.uid;
-  ready.gid = sbx_super.user.gid;
-  ready.writable = is_writable();
-  ready.home = (struct sbx_str){(uint8_t *)home, strlen(home)};
-  sbx_ready_encode(sbx_link_begin(), &ready);
-  sbx_link_end(0, SBX_MSG_READY);
   return 0;
 }
 
 int sbx_lease_frame(const struct sbx_frame *frame) {
   if (frame->type == SBX_MSG_HELLO)
-    return frame->skipped ? SBX_EPROTO : on_hello(frame);
+    return on_hello(frame);
   if (frame->len > 0 || !sbx_super.greeted)
     return SBX_EPROTO;
   if (frame->type == SBX_MSG_SHUTDOWN)

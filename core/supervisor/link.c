@@ -53,24 +53,17 @@ static void read_frames(struct sbx_turn *t) {
     sbx_turn_queue(t);
 }
 
-static void on_readable(struct sbx_handler *h, uint32_t events) {
-  (void)h;
-  (void)events;
-  if (!paused)
+static void on_ready(struct sbx_handler *h, uint32_t events) {
+  if (h->fd == STDIN_FILENO && !paused)
     sbx_turn_queue(&reading);
+  (void)events; /* writing: the loop flushes */
 }
 
-static void on_writable(struct sbx_handler *h, uint32_t events) {
-  (void)h;
-  (void)events; /* the loop flushes */
-}
-
-static int open_end(struct sbx_handler *h, int fd, uint32_t events,
-                    void (*ready)(struct sbx_handler *, uint32_t)) {
+static int open_end(struct sbx_handler *h, int fd, uint32_t events) {
   int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
     return -errno;
-  h->ready = ready;
+  h->ready = on_ready;
   return sbx_loop_watch(h, fd, events);
 }
 
@@ -82,8 +75,8 @@ int sbx_link_init(void) {
   if (rc < 0)
     return rc;
   reading.take = read_frames;
-  rc = open_end(&in, STDIN_FILENO, EPOLLIN, on_readable);
-  return rc < 0 ? rc : open_end(&out, STDOUT_FILENO, EPOLLOUT, on_writable);
+  rc = open_end(&in, STDIN_FILENO, EPOLLIN);
+  return rc < 0 ? rc : open_end(&out, STDOUT_FILENO, EPOLLOUT);
 }
 
 bool sbx_link_has_room(void) {
@@ -139,20 +132,15 @@ void sbx_link_send(uint32_t id, uint8_t type, const void *data, size_t len) {
   sbx_link_end(id, type);
 }
 
-static struct sbx_str str_of(const char *text) {
-  return (struct sbx_str){(const uint8_t *)text, strlen(text)};
-}
-
 void sbx_link_done(uint32_t id, uint8_t code, int error, const char *text) {
   struct sbx_msg_done m = {.error = (uint32_t)error, .code = code};
-  m.text = str_of(text);
+  m.text = (struct sbx_str){(const uint8_t *)text, strlen(text)};
   sbx_done_encode(sbx_link_begin(), &m);
   sbx_link_end(id, SBX_MSG_DONE);
 }
 
-void sbx_link_failed(uint32_t id, uint8_t stage, int error, const char *text) {
+void sbx_link_failed(uint32_t id, uint8_t stage, int error) {
   struct sbx_msg_failed m = {.stage = stage, .error = (uint32_t)error};
-  m.text = str_of(text);
   sbx_failed_encode(sbx_link_begin(), &m);
   sbx_link_end(id, SBX_MSG_FAILED);
 }

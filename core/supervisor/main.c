@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/creds.h"
 #include "supervisor/super.h"
 
 static struct sbx_handler children;
@@ -40,13 +39,12 @@ static int take_signals(void) {
 }
 
 int main(void) {
-  static const char words[] = "anvia supervisor: cannot start\n";
   prctl(PR_SET_DUMPABLE, 0);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   umask(022);
   if (sbx_loop_init() < 0 || take_signals() < 0 || sbx_creds_init() < 0 ||
       sbx_kill_init() < 0 || sbx_link_init() < 0) {
-    ssize_t n = write(STDERR_FILENO, words, sizeof(words) - 1);
+    ssize_t n = write(STDERR_FILENO, "supervisor: cannot start\n", 25);
     return n < 0 ? 2 : 1;
   }
   sbx_lease_init();

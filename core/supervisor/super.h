@@ -14,9 +14,11 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/creds.h"
 #include "base/err.h"
 #include "base/list.h"
 #include "base/loop.h"
+#include "wire/channels.h"
 #include "wire/frame.h"
 #include "wire/msg.h"
 #include "wire/passwd.h"
@@ -46,57 +48,25 @@ void sbx_link_cancel(void);
 
 void sbx_link_send(uint32_t id, uint8_t type, const void *data, size_t len);
 void sbx_link_done(uint32_t id, uint8_t code, int error, const char *text);
-void sbx_link_failed(uint32_t id, uint8_t stage, int error, const char *text);
+void sbx_link_failed(uint32_t id, uint8_t stage, int error);
 void sbx_link_credit(uint32_t id, uint8_t stream, uint32_t bytes);
 
-/* ---- dispatch.c: channels ------------------------------------------------ */
+/* ---- dispatch.c ---------------------------------------------------------- */
 
-struct sbx_channel;
-
-struct sbx_channel_ops {
-  /* A frame for this channel, not FORGET: 0, or SBX_EPROTO for one that it
-   * cannot get; then the program ends. frame->data is NULL and
-   * frame->skipped set when there was no memory for it. May close. */
-  int (*frame)(struct sbx_channel *c, const struct sbx_frame *frame);
-  /* FORGET. The channel is closed already; frees it, or lets it end. */
-  void (*forget)(struct sbx_channel *c);
-};
-
-/* Embedded, first or not, in what the channel is about. */
-struct sbx_channel {
-  struct sbx_list link;
-  uint32_t id; /* 0: not open */
-  const struct sbx_channel_ops *ops;
-};
-
-#define SBX_CHANNELS_MAX 4096
-
-/* Whoever handles the opening frame calls this when there will be more frames,
- * and refuses by DONE or FAILED otherwise. */
-void sbx_channel_open(struct sbx_channel *c, uint32_t id,
-                      const struct sbx_channel_ops *ops);
-void sbx_channel_close(struct sbx_channel *c);
-unsigned sbx_channel_count(void);
-
-/* One frame: 0 or SBX_EPROTO. */
+/* One frame: 0 or SBX_EPROTO. Whoever is handed an opening frame opens the
+ * channel, or refuses by DONE or FAILED. */
 int sbx_dispatch(const struct sbx_frame *frame);
-
-/* A frame of u8 stream and bytes: DATA, EOF (no bytes), CREDIT. */
-int sbx_read_stream(const struct sbx_frame *frame, uint8_t *stream);
-/* A whole CREDIT frame. */
-int sbx_read_credit(const struct sbx_frame *frame, uint8_t *stream,
-                    uint32_t *bytes);
 
 /* ---- lease.c: the owner, the user, the end ------------------------------- */
 
 struct sbx_super {
   bool greeted;         /* HELLO was accepted */
-  struct sbx_user user; /* its home is a C string */
-  char root_home[256];
-  int workspace; /* O_PATH; -1 before HELLO */
-  bool no_new_privileges;
-  uint64_t capabilities; /* what commands may have */
-  unsigned commands;     /* that run */
+  struct sbx_user user; /* its home is not used: see homes */
+  int workspace;        /* O_PATH; -1 before HELLO */
+  unsigned commands;    /* that run */
+  /* Of commands: the user's, and root's. */
+  struct sbx_creds creds[2];
+  const char *homes[2];
 };
 
 extern struct sbx_super sbx_super;

@@ -79,6 +79,7 @@ struct sbx_row *sbx_table_add_stat(struct sbx_table *t,
   row->ppid = stat->ppid;
   row->group = stat->group;
   row->session = stat->session;
+  row->state = stat->state;
   memcpy(row->name, stat->name, sizeof(row->name));
   return row;
 }

@@ -31,6 +31,7 @@ struct sbx_row {
   uint64_t serial;              /* SBX_SERIAL_NONE: not known */
   char mark[SBX_NONCE_LEN + 1]; /* empty: none */
   char name[SBX_PROC_NAME];     /* printable ASCII, the rest as '?' */
+  char state;                   /* as in /proc; 0: not known */
   bool member;                  /* scratch of sbx_table_find */
 };
 

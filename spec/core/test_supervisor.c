@@ -197,6 +197,32 @@ static void capture_keeps_the_ends_and_counts_the_rest(struct sup *s) {
   sup_result_fini(&r);
 }
 
+static void what_a_cap_cannot_touch_comes_early(struct sup *s) {
+  struct sup_spawn o = {.argv = {"sh", "-c", "echo partial; exec sleep 60"},
+                        .flags = SBX_SPAWN_CAPTURE,
+                        .max_bytes = 1000,
+                        .keep = SBX_KEEP_BOTH};
+  struct sup_result r;
+  struct sbx_frame f;
+  sup_result_init(&r);
+  uint32_t id = sup_spawn(s, &o);
+  while (r.out[0].len < 8 && sup_next(s, &f, WAIT_MS))
+    sup_take(&r, &f);
+  CHECK(sup_printed(&r, 0, "partial\n"));
+  sup_kill(s, id, 0);
+  sup_follow(s, id, &r);
+  CHECK(sup_printed(&r, 0, "partial\n"));
+  CHECK_INT(r.omitted[0], 0);
+  sup_result_fini(&r);
+  o.argv[2] = "seq 1000; sleep 0.2; seq 1000";
+  o.max_bytes = 2000;
+  r = sup_run(s, &o);
+  CHECK_INT(r.out[0].len, 2000);
+  CHECK_INT(r.omitted[0], 2 * 3893 - 2000);
+  CHECK_INT(r.omitted_at[0], 1000);
+  sup_result_fini(&r);
+}
+
 static void captured_output_needs_credit_too(struct sup *s) {
   struct sup_spawn o = {.argv = {"seq", "100"},
                         .flags = SBX_SPAWN_CAPTURE,
@@ -333,6 +359,7 @@ int main(void) {
   without_credit_a_command_waits_alone(&s);
   a_flood_does_not_hold_up_the_others(&s);
   capture_keeps_the_ends_and_counts_the_rest(&s);
+  what_a_cap_cannot_touch_comes_early(&s);
   captured_output_needs_credit_too(&s);
   input_is_delivered_and_ends(&s);
   a_terminal_is_one(&s);

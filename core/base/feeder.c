@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/feeder.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static void drain(struct sbx_feeder *f) {
+  size_t done = 0;
+  while (f->handler.fd >= 0 && done < f->buf.len) {
+    ssize_t n = write(f->handler.fd, f->buf.data + done, f->buf.len - done);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0 && errno == EAGAIN)
+      break;
+    if (n < 0)
+      sbx_loop_drop(&f->handler); /* nobody reads */
+    else
+      done += (size_t)n;
+  }
+  if (f->handler.fd < 0)
+    done = f->buf.len;
+  sbx_buf_consume(&f->buf, done);
+  if (f->ending && f->buf.len == 0)
+    sbx_loop_drop(&f->handler);
+  if (done > 0)
+    f->gone(f, done);
+}
+
+static void on_writable(struct sbx_handler *h, uint32_t events) {
+  struct sbx_feeder *f = SBX_LIST_OWNER(h, struct sbx_feeder, handler);
+  if (events & EPOLLERR)
+    sbx_loop_drop(h);
+  drain(f);
+}
+
+void sbx_feeder_init(struct sbx_feeder *f) {
+  memset(f, 0, sizeof(*f));
+  f->handler.fd = -1;
+}
+
+int sbx_feeder_open(struct sbx_feeder *f, int fd, size_t cap,
+                    void (*gone)(struct sbx_feeder *f, size_t n)) {
+  sbx_buf_init(&f->buf, cap);
+  f->handler.ready = on_writable;
+  f->gone = gone;
+  int rc = sbx_buf_reserve(&f->buf, cap);
+  return rc < 0 ? rc : sbx_loop_watch(&f->handler, fd, EPOLLOUT);
+}
+
+void sbx_feeder_push(struct sbx_feeder *f, const void *data, size_t len) {
+  sbx_buf_append(&f->buf, data, len); /* has the memory */
+  drain(f);
+}
+
+void sbx_feeder_end(struct sbx_feeder *f) {
+  f->ending = true;
+  drain(f);
+}
+
+void sbx_feeder_close(struct sbx_feeder *f) {
+  sbx_loop_drop(&f->handler);
+  drain(f);
+}
+
+void sbx_feeder_fini(struct sbx_feeder *f) {
+  sbx_loop_drop(&f->handler);
+  sbx_buf_fini(&f->buf);
+}
