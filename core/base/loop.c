@@ -44,17 +44,17 @@ void sbx_loop_drop(struct sbx_handler *h) {
       batch[i].data.ptr = NULL;
 }
 
-void sbx_timer_set(struct sbx_timer *t, uint64_t at_ms) {
-  sbx_timer_stop(t);
+void sbx_alarm_set(struct sbx_alarm *t, uint64_t at_ms) {
+  sbx_alarm_stop(t);
   struct sbx_list *at = timers.prev;
   t->at_ms = at_ms;
   while (at != &timers &&
-         SBX_LIST_OWNER(at, struct sbx_timer, link)->at_ms > at_ms)
+         SBX_LIST_OWNER(at, struct sbx_alarm, link)->at_ms > at_ms)
     at = at->prev;
   sbx_list_insert(at, &t->link);
 }
 
-void sbx_timer_stop(struct sbx_timer *t) {
+void sbx_alarm_stop(struct sbx_alarm *t) {
   if (sbx_list_is_linked(&t->link))
     sbx_list_remove(&t->link);
 }
@@ -72,7 +72,7 @@ void sbx_turn_drop(struct sbx_turn *t) {
 static void fire_timers(void) {
   uint64_t now = sbx_now_ms();
   while (!sbx_list_empty(&timers)) {
-    struct sbx_timer *t = SBX_LIST_OWNER(timers.next, struct sbx_timer, link);
+    struct sbx_alarm *t = SBX_LIST_OWNER(timers.next, struct sbx_alarm, link);
     if (t->at_ms > now)
       return;
     sbx_list_remove(&t->link);
@@ -100,7 +100,7 @@ static int wait_ms(bool room) {
   if (sbx_list_empty(&timers))
     return -1;
   uint64_t now = sbx_now_ms();
-  uint64_t at = SBX_LIST_OWNER(timers.next, struct sbx_timer, link)->at_ms;
+  uint64_t at = SBX_LIST_OWNER(timers.next, struct sbx_alarm, link)->at_ms;
   uint64_t wait = at > now ? at - now : 0;
   return wait > 60000 ? 60000 : (int)wait;
 }

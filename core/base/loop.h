@@ -23,14 +23,14 @@ int sbx_loop_watch(struct sbx_handler *h, int fd, uint32_t events);
 /* Closes the descriptor; `ready` is not called any more. May be repeated. */
 void sbx_loop_drop(struct sbx_handler *h);
 
-struct sbx_timer {
+struct sbx_alarm {
   struct sbx_list link; /* all zero: not set */
   uint64_t at_ms;
-  void (*fire)(struct sbx_timer *t);
+  void (*fire)(struct sbx_alarm *t);
 };
 
-void sbx_timer_set(struct sbx_timer *t, uint64_t at_ms); /* sbx_now_ms() */
-void sbx_timer_stop(struct sbx_timer *t);
+void sbx_alarm_set(struct sbx_alarm *t, uint64_t at_ms); /* sbx_now_ms() */
+void sbx_alarm_stop(struct sbx_alarm *t);
 
 /* Work in portions. A queued turn is taken once, in the order of queueing,
  * between two looks at the descriptors; `take` does one portion (say 64 KiB)

@@ -7,46 +7,38 @@
 #ifndef SBX_SUPERVISOR_COMMAND_H
 #define SBX_SUPERVISOR_COMMAND_H
 
-#include "base/capture.h"
 #include "base/chase.h"
+#include "base/child.h"
 #include "base/feeder.h"
-#include "base/launch.h"
+#include "base/shipment.h"
+#include "base/tap.h"
 #include "supervisor/super.h"
 #include "wire/tree.h"
 
 struct sbx_output {
-  struct sbx_handler handler;
-  struct sbx_turn turn;
+  struct sbx_tap tap;
+  struct sbx_shipment shipment; /* of one that is captured */
   struct sbx_command *command;
   uint8_t stream;
   bool done;       /* EOF was sent, or there is no such output */
-  bool last;       /* the command has ended: what is there is the rest */
-  uint64_t left;   /* of that rest */
   uint64_t credit; /* bytes that may be sent */
-  struct sbx_capture *capture; /* NULL: is streamed, or was finished */
-  uint64_t lost;               /* bytes that there was no memory for */
-  struct sbx_captured kept;    /* finished */
-  size_t shipped;              /* of what is kept */
 };
 
 struct sbx_command {
   struct sbx_channel channel; /* id 0: forgotten */
-  struct sbx_list link, hunt; /* hunt: of those that are being killed */
-  struct sbx_turn shipping;   /* what was captured, and EXIT */
-  struct sbx_timer early;     /* ships what cannot be cut any more */
+  struct sbx_child child;
   struct sbx_output out[2];
+  struct sbx_turn shipping; /* what was captured, and EXIT */
+  struct sbx_alarm early;   /* ships what cannot be cut any more */
   struct sbx_feeder in;
   uint32_t in_credit, in_owed; /* that the owner has, and should get back */
   bool in_line;                /* the last byte was no newline */
-  struct sbx_handler exec; /* tells why it could not start; closed: it did */
-  pid_t pid;
+  bool terminal, captures, concluded, oom;
+  uint64_t oom_kills; /* in the container, when it began */
   uint64_t serial;
   char mark[SBX_NONCE_LEN + 1];
-  bool terminal, captures, running, concluded, oom;
-  int status;
-  struct rusage usage;
-  uint64_t oom_kills; /* in the container, when it began */
-  unsigned kills;     /* that are to be answered */
+  struct sbx_list hunt; /* of those that are being killed */
+  unsigned kills;       /* that are to be answered */
   struct sbx_chase chase;
 };
 
@@ -59,15 +51,11 @@ void sbx_command_check(struct sbx_command *c);
 
 /* ---- output.c */
 
-/* Takes fd when it succeeds, as feeders do. */
+/* Takes fd when it succeeds, as taps and feeders do. */
 int sbx_output_open(struct sbx_output *o, int fd);
 void sbx_output_credit(struct sbx_output *o, uint32_t bytes);
-/* Takes what is there now and closes. */
-void sbx_output_finish(struct sbx_output *o);
 /* Sends what was captured. True when there will be no more of it. */
 bool sbx_output_ship(struct sbx_output *o);
-/* Nobody wants it any more: what comes is thrown away. */
-void sbx_output_ignore(struct sbx_output *o);
 
 int sbx_input_open(struct sbx_command *c, int fd);
 /* DATA and EOF: 0 or SBX_EPROTO. */
@@ -79,8 +67,6 @@ int sbx_input_frame(struct sbx_command *c, const struct sbx_frame *frame);
 void sbx_kill_mark(struct sbx_launch *l, uint64_t serial);
 /* KILL, COUNT and SIGNAL: 0 or SBX_EPROTO. */
 int sbx_kill_frame(struct sbx_command *c, const struct sbx_frame *frame);
-/* A process has ended; whoever waits for that looks again. */
-void sbx_kill_look(void);
 /* How often the kernel killed for want of memory in this container. */
 uint64_t sbx_kill_oom_count(void);
 

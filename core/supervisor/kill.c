@@ -16,7 +16,7 @@ static int proc_fd = -1, oom_fd = -1;
 static bool can_mark; /* our own limits leave room for serials */
 static struct sbx_table table;
 static struct sbx_list hunts;
-static struct sbx_timer next_look;
+static struct sbx_alarm next_look;
 static uint64_t pause_ms = 1;
 
 static bool marks(void) {
@@ -65,8 +65,8 @@ static bool look(void) {
 static size_t find(const struct sbx_command *c) {
   struct sbx_tree tree = {.serial = marks() ? c->serial : SBX_SERIAL_NONE};
   /* Once it was reaped, its pid may be another's. */
-  if (c->running || !marks())
-    tree.group = c->pid;
+  if (c->child.running || !marks())
+    tree.group = c->child.pid;
   memcpy(tree.mark, c->mark, sizeof(tree.mark));
   return sbx_table_find(&table, &tree);
 }
@@ -133,7 +133,7 @@ static bool pursue(struct sbx_command *c, uint64_t now, bool saw_all) {
   return step == SBX_CHASE_AGAIN;
 }
 
-static void on_look(struct sbx_timer *t) {
+static void on_look(struct sbx_alarm *t) {
   struct sbx_list *it, *tmp;
   uint64_t now = sbx_now_ms(), at;
   bool again = true;
@@ -153,12 +153,12 @@ static void on_look(struct sbx_timer *t) {
       at = kill_at;
   }
   if (!sbx_list_empty(&hunts))
-    sbx_timer_set(t, at);
+    sbx_alarm_set(t, at);
 }
 
 void sbx_kill_look(void) {
   if (!sbx_list_empty(&hunts))
-    sbx_timer_set(&next_look, 0);
+    sbx_alarm_set(&next_look, 0);
 }
 
 static void begin(struct sbx_command *c, uint64_t grace_ms) {

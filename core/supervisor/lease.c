@@ -18,7 +18,7 @@
 struct sbx_super sbx_super = {.workspace = -1};
 
 static uint64_t idle_ms, last_ms;
-static struct sbx_timer ttl, idle;
+static struct sbx_alarm ttl, idle;
 
 static uint64_t plus(uint64_t at, uint64_t ms) {
   return ms > UINT64_MAX - at ? UINT64_MAX : at + ms;
@@ -32,17 +32,17 @@ void sbx_user_leave(void) {
   sbx_creds_leave();
 }
 
-static void on_ttl(struct sbx_timer *t) {
+static void on_ttl(struct sbx_alarm *t) {
   (void)t;
   sbx_link_bye(SBX_BYE_TTL);
 }
 
-static void on_idle(struct sbx_timer *t) {
+static void on_idle(struct sbx_alarm *t) {
   if (sbx_super.commands > 0 || sbx_channel_count() > 0)
     sbx_lease_touch();
   else if (sbx_now_ms() - last_ms >= idle_ms)
     sbx_link_bye(SBX_BYE_IDLE);
-  sbx_timer_set(t, plus(last_ms, idle_ms));
+  sbx_alarm_set(t, plus(last_ms, idle_ms));
 }
 
 void sbx_lease_touch(void) {
@@ -52,9 +52,9 @@ void sbx_lease_touch(void) {
 static void set_idle(uint64_t ms) {
   idle_ms = ms;
   sbx_lease_touch();
-  sbx_timer_stop(&idle);
+  sbx_alarm_stop(&idle);
   if (ms > 0)
-    sbx_timer_set(&idle, plus(last_ms, ms));
+    sbx_alarm_set(&idle, plus(last_ms, ms));
 }
 
 void sbx_lease_init(void) {
@@ -165,7 +165,7 @@ static int on_hello(const struct sbx_frame *frame) {
     set_creds(&m);
     set_idle(m.idle_ms);
     if (m.ttl_ms > 0)
-      sbx_timer_set(&ttl, plus(last_ms, m.ttl_ms));
+      sbx_alarm_set(&ttl, plus(last_ms, m.ttl_ms));
     say_ready();
   }
   return 0;

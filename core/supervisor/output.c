@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "supervisor/command.h"
 
-#define INPUT_CREDIT  (256u * 1024)
-#define INPUT_RETURN  (64u * 1024)  /* credit goes back in portions of this */
-#define TERMINAL_REST (256u * 1024) /* FIONREAD does not see all of it */
-#define EARLY_MS      25
-#define CREDIT_MAX    (UINT64_MAX / 2)
+#define INPUT_CREDIT (256u * 1024)
+#define INPUT_RETURN (64u * 1024) /* credit goes back in portions of this */
+#define EARLY_MS     25
+#define CREDIT_MAX   (UINT64_MAX / 2)
+
+/* ---- outputs */
 
 static void end_output(struct sbx_output *o) {
   o->done = true;
@@ -22,28 +18,13 @@ static void end_output(struct sbx_output *o) {
     sbx_link_send(o->command->channel.id, SBX_MSG_EOF, &o->stream, 1);
 }
 
-static void close_output(struct sbx_output *o) {
-  sbx_turn_drop(&o->turn);
-  sbx_loop_drop(&o->handler);
-  if (!o->command->captures)
-    end_output(o);
-  sbx_command_check(o->command);
-}
-
-static bool has_input(int fd) {
-  struct pollfd p = {.fd = fd, .events = POLLIN};
-  return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
-}
-
-static ssize_t read_and_keep(struct sbx_output *o, size_t len) {
-  ssize_t n = read(o->handler.fd, sbx_scratch, len);
-  if (n <= 0 || !o->capture)
-    return n;
-  if (sbx_capture_push(o->capture, sbx_scratch, (size_t)n) < 0)
-    o->lost += (uint64_t)n;
-  if (o->command->running && !sbx_list_is_linked(&o->command->early.link))
-    sbx_timer_set(&o->command->early, sbx_now_ms() + EARLY_MS);
-  return n;
+/* STARTED comes first. */
+static size_t wants(struct sbx_tap *t) {
+  const struct sbx_output *o = SBX_LIST_OWNER(t, struct sbx_output, tap);
+  if (o->command->child.report.fd >= 0)
+    return 0;
+  return t->turn.sends && o->credit < SBX_FRAME_DATA_MAX ? (size_t)o->credit
+                                                         : SBX_FRAME_DATA_MAX;
 }
 
 static ssize_t read_and_send(struct sbx_output *o, size_t len) {
@@ -51,7 +32,7 @@ static ssize_t read_and_send(struct sbx_output *o, size_t len) {
   ssize_t n = -1;
   sbx_buf_append(b, &o->stream, 1);
   if (sbx_buf_reserve(b, len) == 0)
-    n = read(o->handler.fd, b->data + b->len, len);
+    n = read(o->tap.handler.fd, b->data + b->len, len);
   if (n <= 0) {
     sbx_link_cancel();
     return n;
@@ -62,130 +43,74 @@ static ssize_t read_and_send(struct sbx_output *o, size_t len) {
   return n;
 }
 
-static void take_output(struct sbx_turn *t) {
-  struct sbx_output *o = SBX_LIST_OWNER(t, struct sbx_output, turn);
-  size_t len = SBX_FRAME_DATA_MAX;
-
-  if (o->command->exec.fd >= 0)
-    return; /* STARTED comes first */
-  if (o->last && o->left < len)
-    len = (size_t)o->left;
-  if (t->sends && o->credit < len)
-    len = (size_t)o->credit;
-  if (len == 0) {
-    if (o->last && (o->left == 0 || !has_input(o->handler.fd)))
-      close_output(o);
-    return; /* credit, or the end, brings the next turn */
-  }
-  ssize_t n = t->sends ? read_and_send(o, len) : read_and_keep(o, len);
-  if (n > 0 && o->last)
-    o->left -= (uint64_t)n;
-  if (n > 0 || (n < 0 && errno == EINTR))
-    sbx_turn_queue(t);
-  else if (o->last || n == 0)
-    close_output(o);
-  /* else EAGAIN; or EIO, of a terminal that nobody has open at this time */
+static ssize_t take(struct sbx_tap *t, size_t len) {
+  struct sbx_output *o = SBX_LIST_OWNER(t, struct sbx_output, tap);
+  struct sbx_alarm *early = &o->command->early;
+  if (t->turn.sends)
+    return read_and_send(o, len);
+  ssize_t n = read(t->handler.fd, sbx_scratch, len);
+  if (n <= 0 || !o->shipment.capture)
+    return n;
+  sbx_shipment_push(&o->shipment, sbx_scratch, (size_t)n);
+  if (o->command->child.running && !sbx_list_is_linked(&early->link))
+    sbx_alarm_set(early, sbx_now_ms() + EARLY_MS);
+  return n;
 }
 
-static void on_output(struct sbx_handler *h, uint32_t events) {
-  (void)events;
-  sbx_turn_queue(&SBX_LIST_OWNER(h, struct sbx_output, handler)->turn);
+static void closed(struct sbx_tap *t) {
+  struct sbx_output *o = SBX_LIST_OWNER(t, struct sbx_output, tap);
+  sbx_shipment_complete(&o->shipment);
+  if (!o->command->captures)
+    end_output(o);
+  sbx_command_check(o->command);
 }
 
 int sbx_output_open(struct sbx_output *o, int fd) {
-  o->handler.ready = on_output;
-  o->turn.take = take_output;
-  o->turn.sends = !o->command->captures;
-  return sbx_loop_watch(&o->handler, fd, EPOLLIN);
+  static const struct sbx_tap_ops ops = {wants, take, closed};
+  return sbx_tap_open(&o->tap, fd, &ops, !o->command->captures);
 }
 
 void sbx_output_credit(struct sbx_output *o, uint32_t bytes) {
   if (o->credit < CREDIT_MAX)
     o->credit += bytes;
-  if (o->handler.fd >= 0)
-    sbx_turn_queue(&o->turn);
+  sbx_tap_wake(&o->tap);
   sbx_command_check(o->command);
 }
 
-void sbx_output_finish(struct sbx_output *o) {
-  int there = 0;
-  if (o->handler.fd < 0)
-    return;
-  o->last = true;
-  if (o->command->terminal)
-    o->left = has_input(o->handler.fd) ? TERMINAL_REST : 0;
-  else if (ioctl(o->handler.fd, FIONREAD, &there) == 0)
-    o->left = (uint64_t)there;
-  sbx_turn_queue(&o->turn);
-}
-
-/* As far as credit and room go. */
-static void ship_bytes(struct sbx_output *o, const uint8_t *data, size_t len) {
-  while (len > 0 && o->credit > 0 && sbx_link_has_room()) {
-    struct sbx_buf *b = sbx_link_begin();
-    size_t n = len < SBX_FRAME_DATA_MAX ? len : SBX_FRAME_DATA_MAX;
-    if (n > o->credit)
-      n = (size_t)o->credit;
-    sbx_buf_append(b, &o->stream, 1);
-    sbx_buf_append(b, data, n);
-    sbx_link_end(o->command->channel.id, SBX_MSG_DATA);
-    o->shipped += n;
-    o->credit -= n;
-    data += n;
-    len -= n;
-  }
-}
-
-static void finish_capture(struct sbx_output *o) {
-  if (sbx_capture_finish(o->capture, &o->kept) < 0)
-    o->lost = sbx_capture_total(o->capture) - o->shipped + o->lost;
-  if (!o->kept.data)
-    o->kept.len = o->kept.cut_at = o->shipped; /* nothing more */
-  o->kept.omitted += o->lost;
-  sbx_capture_free(o->capture);
-  o->capture = NULL;
+static void send_bytes(struct sbx_output *o, const uint8_t *data, size_t len) {
+  struct sbx_buf *b = sbx_link_begin();
+  if (len > SBX_FRAME_DATA_MAX)
+    len = SBX_FRAME_DATA_MAX;
+  if (len > o->credit)
+    len = (size_t)o->credit;
+  sbx_buf_append(b, &o->stream, 1);
+  sbx_buf_append(b, data, len);
+  sbx_link_end(o->command->channel.id, SBX_MSG_DATA);
+  o->credit -= len;
+  sbx_shipment_took(&o->shipment, len);
 }
 
 bool sbx_output_ship(struct sbx_output *o) {
-  struct sbx_captured *k = &o->kept;
-  uint8_t raw[9] = {o->stream};
+  uint8_t omitted[9] = {o->stream};
+  const uint8_t *data;
+  uint64_t len;
 
-  if (o->handler.fd >= 0) {
-    const uint8_t *head;
-    size_t len = o->capture ? sbx_capture_head(o->capture, &head) : 0;
-    if (len > o->shipped)
-      ship_bytes(o, head + o->shipped, len - o->shipped);
-    return false;
+  while (sbx_shipment_next(&o->shipment, &data, &len)) {
+    if (data && (o->credit == 0 || !sbx_link_has_room()))
+      return false;
+    if (data) {
+      send_bytes(o, data, (size_t)len);
+      continue;
+    }
+    sbx_put_u64(omitted + 1, len);
+    sbx_link_send(o->command->channel.id, SBX_MSG_OMITTED, omitted, 9);
+    sbx_shipment_took(&o->shipment, 0);
   }
-  if (o->capture)
-    finish_capture(o);
-  if (o->shipped < k->cut_at)
-    ship_bytes(o, k->data + o->shipped, k->cut_at - o->shipped);
-  if (o->shipped < k->cut_at)
+  if (o->tap.handler.fd >= 0)
     return false;
-  if (k->omitted > 0) {
-    sbx_put_u64(raw + 1, k->omitted);
-    sbx_link_send(o->command->channel.id, SBX_MSG_OMITTED, raw, sizeof(raw));
-    k->omitted = 0;
-  }
-  if (o->shipped < k->len)
-    ship_bytes(o, k->data + o->shipped, k->len - o->shipped);
-  if (o->shipped < k->len)
-    return false;
-  free(k->data);
-  k->data = NULL;
   if (!o->done)
     end_output(o);
   return true;
-}
-
-void sbx_output_ignore(struct sbx_output *o) {
-  sbx_capture_free(o->capture);
-  o->capture = NULL;
-  sbx_turn_drop(&o->turn);
-  o->turn.sends = false;
-  if (o->handler.fd >= 0)
-    sbx_turn_queue(&o->turn);
 }
 
 /* ---- the input */
@@ -220,8 +145,8 @@ int sbx_input_frame(struct sbx_command *c, const struct sbx_frame *frame) {
     return 0;
   }
   c->in_credit -= (uint32_t)len;
-  if (!frame->data && c->running)
-    kill(c->pid, SIGKILL); /* what it lacks must not look like the end */
+  if (!frame->data && c->child.running)
+    kill(c->child.pid, SIGKILL); /* what it lacks must not look like the end */
   if (!frame->data)
     return 0;
   c->in_line = frame->data[len] != '\n';

@@ -20,7 +20,7 @@ struct watch {
 };
 
 static struct sbx_list watches;
-static struct sbx_timer tick;
+static struct sbx_alarm tick;
 static struct sbx_listening sockets; /* the last reading */
 static int tables[2] = {-1, -1};
 
@@ -46,7 +46,7 @@ static void end(struct sbx_channel *c) {
   sbx_turn_drop(&w->turn);
   sbx_list_remove(&w->link);
   if (sbx_list_empty(&watches))
-    sbx_timer_stop(&tick);
+    sbx_alarm_stop(&tick);
   free(w);
 }
 
@@ -65,7 +65,7 @@ static void take(struct sbx_turn *t) {
   end(&w->channel);
 }
 
-static void on_tick(struct sbx_timer *t) {
+static void on_tick(struct sbx_alarm *t) {
   struct sbx_list *it, *tmp;
   uint64_t began = sbx_now_ms(), wait;
   read_tables();
@@ -75,7 +75,7 @@ static void on_tick(struct sbx_timer *t) {
       sbx_turn_queue(&w->turn);
   }
   wait = (sbx_now_ms() - began) * TICK_FACTOR;
-  sbx_timer_set(t, began + (wait > TICK_MS ? wait : TICK_MS));
+  sbx_alarm_set(t, began + (wait > TICK_MS ? wait : TICK_MS));
 }
 
 static int on_frame(struct sbx_channel *c, const struct sbx_frame *frame) {
@@ -104,5 +104,5 @@ void sbx_ports_start(uint32_t id, uint16_t port) {
   sbx_turn_queue(&w->turn);
   tick.fire = on_tick;
   if (port != 0 && tick.link.next == NULL)
-    sbx_timer_set(&tick, sbx_now_ms() + TICK_MS);
+    sbx_alarm_set(&tick, sbx_now_ms() + TICK_MS);
 }
