@@ -53,10 +53,11 @@ void sbx_creds_enter(uid_t uid, gid_t gid) {
   set_caps(0, permitted);
 }
 
+/* The ids first: leaving fsuid 0 takes capabilities away. */
 void sbx_creds_leave(void) {
-  set_caps(permitted, permitted);
   setfsuid(geteuid());
   setfsgid(getegid());
+  set_caps(permitted, permitted);
   prctl(PR_SET_DUMPABLE, 0); /* a change of ids may have set it */
 }
 
