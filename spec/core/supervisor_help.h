@@ -99,7 +99,7 @@ static void sup_start(struct sup *s) {
 }
 
 /* Waits for its end, at most WAIT_MS; the status, or -1. */
-static int sup_wait(struct sup *s) {
+static inline int sup_wait(struct sup *s) {
   int status = -1;
   for (int i = 0; i < WAIT_MS / 5 && s->pid > 0; i++) {
     if (waitpid(s->pid, &status, WNOHANG) == s->pid) {
@@ -143,31 +143,34 @@ static void sup_send(struct sup *s, uint32_t id, uint8_t type, const void *data,
   sbx_buf_fini(&b);
 }
 
-static void sup_u32(struct sup *s, uint32_t id, uint8_t type, uint32_t value) {
+static inline void sup_u32(struct sup *s, uint32_t id, uint8_t type,
+                           uint32_t value) {
   uint8_t raw[4];
   sbx_put_u32(raw, value);
   sup_send(s, id, type, raw, sizeof(raw));
 }
 
-static void sup_kill(struct sup *s, uint32_t id, uint64_t grace_ms) {
+static inline void sup_kill(struct sup *s, uint32_t id, uint64_t grace_ms) {
   uint8_t raw[8];
   sbx_put_u64(raw, grace_ms);
   sup_send(s, id, SBX_MSG_KILL, raw, sizeof(raw));
 }
 
-static void sup_credit(struct sup *s, uint32_t id, uint8_t stream, uint32_t n) {
+static inline void sup_credit(struct sup *s, uint32_t id, uint8_t stream,
+                              uint32_t n) {
   uint8_t raw[5] = {stream};
   sbx_put_u32(raw + 1, n);
   sup_send(s, id, SBX_MSG_CREDIT, raw, sizeof(raw));
 }
 
-static void sup_data(struct sup *s, uint32_t id, const void *data, size_t len) {
+static inline void sup_data(struct sup *s, uint32_t id, const void *data,
+                            size_t len) {
   uint8_t raw[1 + SBX_FRAME_DATA_MAX] = {SBX_MSG_STDIN};
   memcpy(raw + 1, data, len);
   sup_send(s, id, SBX_MSG_DATA, raw, 1 + len);
 }
 
-static void sup_eof(struct sup *s, uint32_t id) {
+static inline void sup_eof(struct sup *s, uint32_t id) {
   uint8_t stream = SBX_MSG_STDIN;
   sup_send(s, id, SBX_MSG_EOF, &stream, 1);
 }
@@ -206,8 +209,8 @@ static bool sup_expect(struct sup *s, uint32_t id, uint8_t type,
   return CHECK(!"the frame comes");
 }
 
-static void sup_hello_as(struct sup *s, const char *user, uint64_t ttl_ms,
-                         uint64_t idle_ms) {
+static inline void sup_hello_as(struct sup *s, const char *user,
+                                uint64_t ttl_ms, uint64_t idle_ms) {
   struct sbx_msg_hello m = {.version = SBX_MSG_VERSION,
                             .no_new_privileges = 1,
                             .ttl_ms = ttl_ms,
@@ -357,8 +360,8 @@ static struct sup_result sup_run(struct sup *s, const struct sup_spawn *o) {
   return r;
 }
 
-static bool sup_printed(const struct sup_result *r, int stream,
-                        const char *text) {
+static inline bool sup_printed(const struct sup_result *r, int stream,
+                               const char *text) {
   const struct sbx_buf *b = &r->out[stream];
   bool same = b->len == strlen(text) && memcmp(b->data, text, b->len) == 0;
   if (!same)
@@ -367,14 +370,14 @@ static bool sup_printed(const struct sup_result *r, int stream,
 }
 
 /* Runs it and judges its standard output. */
-static void sup_prints(struct sup *s, const struct sup_spawn *o,
-                       const char *text) {
+static inline void sup_prints(struct sup *s, const struct sup_spawn *o,
+                              const char *text) {
   struct sup_result r = sup_run(s, o);
   CHECK(sup_printed(&r, 0, text));
   sup_result_fini(&r);
 }
 
-static uint32_t sup_count(struct sup *s, uint32_t id) {
+static inline uint32_t sup_count(struct sup *s, uint32_t id) {
   struct sbx_frame f;
   sup_send(s, id, SBX_MSG_COUNT, NULL, 0);
   return sup_expect(s, id, SBX_MSG_COUNTED, &f) ? sbx_get_u32(f.data) : 999;
