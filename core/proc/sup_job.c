@@ -229,9 +229,15 @@ static int open_channel(struct sbx_sup_job *job, const struct sbx_command *cmd,
   return rc;
 }
 
+/* A terminal has one, which may end at once. */
+static bool has_input(const struct sbx_command *cmd,
+                      const struct sbx_job_options *o) {
+  return cmd->want_stdin || o->pty;
+}
+
 static uint32_t flags_of(const struct sbx_command *cmd,
                          const struct sbx_job_options *o) {
-  return (cmd->want_stdin ? SBX_SPAWN_STDIN : 0u) |
+  return (has_input(cmd, o) ? SBX_SPAWN_STDIN : 0u) |
          (o->pty ? SBX_SPAWN_PTY : 0u) | (o->root ? SBX_SPAWN_ROOT : 0u) |
          (o->capture ? SBX_SPAWN_CAPTURE : 0u);
 }
@@ -267,7 +273,7 @@ int sbx_sup_job_start(struct sbx_runner *r, const struct sbx_command *cmd,
   job->runner = runner;
   job->events = events;
   job->arg = arg;
-  job->has_input = cmd->want_stdin;
+  job->has_input = has_input(cmd, options);
   job->capture = capture;
   sbx_list_init(&job->asked);
   sbx_buf_init(&job->input, INPUT_MAX);
