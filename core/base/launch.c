@@ -11,6 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#define SPARE_FDS 16 /* that must be left, for more than programs */
 #define DEFAULT_PATH                                                           \
   "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -82,12 +83,16 @@ void sbx_launch_close_ends(struct sbx_launch_ends *ours) {
 
 int sbx_launch_open(struct sbx_launch *l, bool input, uint16_t rows,
                     uint16_t cols, struct sbx_launch_ends *ours) {
+  struct rlimit limit;
   *ours = (struct sbx_launch_ends){-1, {-1, -1}, -1};
   l->streams[0] = l->streams[1] = l->streams[2] = l->report = -1;
   int rc = l->terminal ? open_terminal(l, input, rows, cols, ours)
                        : open_pipes(l, input, ours);
   if (rc == 0)
     rc = open_pipe(0, &ours->report, &l->report);
+  if (rc == 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+      (rlim_t)ours->report + SPARE_FDS > limit.rlim_cur)
+    rc = -EMFILE;
   if (rc < 0) {
     sbx_launch_close(l);
     sbx_launch_close_ends(ours);

@@ -91,9 +91,9 @@ void sbx_files_start(uint32_t id, const struct sbx_msg_file *m);
 
 /* SPAWN: opens the channel, or answers FAILED. */
 void sbx_spawn_start(uint32_t id, const struct sbx_msg_spawn *m);
-/* Children have ended. */
-void sbx_spawn_reap(void);
 int sbx_kill_init(void);
+/* A process has ended; whoever waits for that looks again. */
+void sbx_kill_look(void);
 /* PORTS, and PORT when port is not 0. */
 void sbx_ports_start(uint32_t id, uint16_t port);
 
