@@ -173,7 +173,7 @@ int sbx_mux_hello(struct sbx_mux *m, const struct sbx_msg_hello *hello) {
 }
 
 void sbx_mux_tell(struct sbx_mux *m, enum sbx_msg_type type) {
-  if (!m->broken && sbx_frame_append(&m->out, 0, type, NULL, 0) == 0)
+  if (!m->broken && sbx_frame_append(&m->out, 0, (uint8_t)type, NULL, 0) == 0)
     sbx_mux_push(m);
 }
 

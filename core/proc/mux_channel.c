@@ -209,7 +209,7 @@ int sbx_mux_control(struct sbx_mux_channel *ch, enum sbx_msg_type type,
 
   if (m == NULL || m->broken)
     return -EPIPE;
-  rc = sbx_frame_append(&m->out, ch->id, type, payload, len);
+  rc = sbx_frame_append(&m->out, ch->id, (uint8_t)type, payload, len);
   if (rc < 0)
     return rc;
   if (type == SBX_MSG_KILL)

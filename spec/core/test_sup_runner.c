@@ -278,8 +278,8 @@ static void a_session_that_cannot_be_opened_says_why(void) {
     const char *user, *program, *says;
     int rc;
   } cases[] = {
-      {"no-such-user", NULL, "such a user", SBX_ECOMMAND},
-      {"0:no-such-group", NULL, "such a user", SBX_ECOMMAND},
+      {"no-such-user", NULL, "no such user", SBX_ECOMMAND},
+      {"0:no-such-group", NULL, "no such user", SBX_ECOMMAND},
       {"", "/bin/false", "ended before it was ready", SBX_ECOMMAND},
       {"", "/bin/echo", "protocol", SBX_EPROTO},
   };
