@@ -51,17 +51,27 @@ function(sbx_needs_engine name)
     RESOURCE_LOCK engine LABELS docker COST 2000)
 endfunction()
 
-# Links a C test with the layers whose headers it includes.
+# Links a C test with the layers whose headers it includes, by itself or by a
+# header that lies beside it.
 function(sbx_link_layers target source)
   target_include_directories(${target} PRIVATE
     "${PROJECT_SOURCE_DIR}/core" "${SBX_SPEC}/core")
+  file(STRINGS "${source}" includes REGEX "^#include \"")
+  set(read "${source}")
+  foreach(include ${includes})
+    string(REGEX REPLACE "^#include \"(.*)\".*" "\\1" header "${include}")
+    if(EXISTS "${SBX_SPEC}/core/${header}")
+      file(STRINGS "${SBX_SPEC}/core/${header}" more REGEX "^#include \"")
+      list(APPEND includes ${more})
+      list(APPEND read "${SBX_SPEC}/core/${header}")
+    endif()
+  endforeach()
   foreach(layer bind proc http io wire base)
-    file(STRINGS "${source}" used REGEX "^#include \"${layer}/")
-    if(used AND TARGET sbx_${layer})
+    if(includes MATCHES "#include \"${layer}/" AND TARGET sbx_${layer})
       target_link_libraries(${target} PRIVATE sbx_${layer})
     endif()
   endforeach()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${read})
   target_link_libraries(${target} PRIVATE sbx::uv sbx::cjson sbx::lua m)
 endfunction()
 
