@@ -170,7 +170,7 @@ static void ask(struct side *side, uint8_t what) {
                   questions[what % 3].len);
 }
 
-static void send(struct side *side, uint8_t n) {
+static void send_some(struct side *side, uint8_t n) {
   static const uint8_t zeros[256 * 1024];
   size_t room = sbx_mux_room(side->channel);
   if (room > SBX_MUX_QUEUE)
@@ -218,7 +218,7 @@ static size_t step(const uint8_t *in, size_t len) {
     break;
   case 11:
     if (side->channel)
-      send(side, n);
+      send_some(side, n);
     break;
   case 12:
     if (side->channel)
