@@ -174,7 +174,11 @@ helper.describe("a Lua program that never waits", { helper.BUSYBOX }, function()
   it("does not hold up a time-out", function()
     local session = helper.session()
     local task = sandbox.spawn(function()
-      return session:exec({ command = "sh", args = { "-c", "echo a; sleep 60" }, timeout_ms = 700 })
+      return session:exec({
+        command = "sh",
+        args = { "-c", "echo a; sleep 60" },
+        timeout_ms = 1500,
+      })
     end)
     spin(4000)
     local result = assert(task:join())

@@ -11,7 +11,7 @@ local function second_engine()
   local log = os.tmpname()
   local errors = os.tmpname()
   local pipe = assert(io.popen(string.format(
-    "exec bash spec/support/second_engine.sh %s 2>%s", log, errors), "w"))
+    "exec bash spec/support/second_engine.sh %s busybox 2>%s", log, errors), "w"))
   local engine = { starts = 0 }
 
   local function await_ready()

@@ -138,7 +138,7 @@ end
 
 --- Nil, or what is left compared with `before` and does not go away in time.
 function M.left_behind(before, timeout_ms)
-  local deadline = core.now_ms() + (timeout_ms or 3000)
+  local deadline = core.now_ms() + (timeout_ms or 10000)
   while true do
     collectgarbage()
     collectgarbage()
