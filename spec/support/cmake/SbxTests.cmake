@@ -168,7 +168,7 @@ function(sbx_add_specs)
       set(command "${SBX_LUA}" "${SBX_SUPPORT}/busted.lua" --ignore-lua
           -o plainTerminal "spec/${kind}/${name}_spec.lua")
       if(engine)
-        sbx_add_engine_test(${kind}.${name}${suffix} 300 ${command})
+        sbx_add_engine_test(${kind}.${name}${suffix} 600 ${command})
       else()
         sbx_add_test(${kind}.${name} 300 ${command})
       endif()
