@@ -69,13 +69,13 @@ describe("an engine in trouble", function()
     engine.stop()
   end)
 
-  local function session(timeout_ms)
+  local function session()
     return assert(sandbox.docker({
       image = helper.BUSYBOX,
       pull = "never",
       host = engine.host,
       engine = helper.ENGINE,
-      limits = { timeout_ms = timeout_ms or 30000 },
+      limits = { timeout_ms = 60000 },
     }):create_session({}))
   end
 
@@ -227,7 +227,8 @@ describe("an engine in trouble", function()
     })
     for _ = 1, 5 do
       for name, moment in pairs(moments) do
-        local s = session(8000)
+        local s = session()
+        limit(s, 8000)
         local task = sandbox.spawn(function()
           local value, err = moment(s, sb)
           return value, err, core.now_ms()
