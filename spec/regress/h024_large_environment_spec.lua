@@ -20,7 +20,7 @@ helper.describe("a kill among processes with large environments", { helper.DEBIA
     local crowd = assert(session:start_process({ command = "python3", args = { "-c", CROWD } }))
     helper.eventually(function()
       return assert(session:read_process_logs(crowd.id)).stdout ~= ""
-    end)
+    end, 60000)
     local took, result, err = helper.timed(session.exec, session, {
       command = "sleep",
       args = { "100" },
