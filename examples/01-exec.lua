@@ -29,7 +29,7 @@ io.write(result.stdout)
 result = assert(session:exec({
   command = "sh",
   args = { "-c", "echo started; sleep 60" },
-  timeout_ms = 500,
+  timeout_ms = 2000,
 }))
 print("timed out: " .. tostring(result.timed_out) .. ", after " .. result.stdout:gsub("\n", ""))
 

@@ -26,7 +26,8 @@ io.write("fetched: ", pipe:read("*a"))
 pipe:close()
 
 local logs = assert(session:read_process_logs(server.id, { tail_bytes = 4096 }))
-print("its log: " .. (logs.stdout .. logs.stderr):match('"GET[^\n]*'))
+local line = (logs.stdout .. logs.stderr):match('"GET[^\n]*')
+print("its log: " .. (line or "nothing yet"))
 
 local stopped = assert(session:stop_process(server.id))
 print("process " .. stopped.id .. " is " .. stopped.status)

@@ -112,9 +112,9 @@ function M.timed(fn, ...)
   return core.now_ms() - start, (table.unpack or _G.unpack)(results)
 end
 
---- Waits until fn() is true.
+--- Waits until fn() is true: 15 s, for a busy machine, if nothing else is said.
 function M.eventually(fn, timeout_ms)
-  local deadline = core.now_ms() + (timeout_ms or 5000)
+  local deadline = core.now_ms() + (timeout_ms or 15000)
   while not fn() do
     if core.now_ms() > deadline then
       error("it did not happen in time", 2)

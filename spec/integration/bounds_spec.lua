@@ -65,7 +65,7 @@ helper.describe("output without end", helper.IMAGES, function()
     for event in assert(session:exec_stream({
       command = "head",
       args = { "-c", tostring(100 * MIB), "/dev/zero" },
-      timeout_ms = 1500,
+      timeout_ms = 4000,
     })) do
       if event.type == "exit" then
         result = event.result
@@ -160,7 +160,7 @@ helper.describe("a Lua program that never waits", { helper.BUSYBOX }, function()
     local info = assert(session:start_process({
       command = "sh",
       args = { "-c", [[i=0
-        while [ $i -lt 40 ]; do
+        while [ $i -lt 20 ]; do
           head -c 1000000 /dev/zero; i=$((i + 1)); sleep 0.1
         done
         echo finished >&2]] },
@@ -174,7 +174,11 @@ helper.describe("a Lua program that never waits", { helper.BUSYBOX }, function()
   it("does not hold up a time-out", function()
     local session = helper.session()
     local task = sandbox.spawn(function()
-      return session:exec({ command = "sh", args = { "-c", "echo a; sleep 60" }, timeout_ms = 700 })
+      return session:exec({
+        command = "sh",
+        args = { "-c", "echo a; sleep 60" },
+        timeout_ms = 1500,
+      })
     end)
     spin(4000)
     local result = assert(task:join())

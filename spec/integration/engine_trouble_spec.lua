@@ -11,7 +11,7 @@ local function second_engine()
   local log = os.tmpname()
   local errors = os.tmpname()
   local pipe = assert(io.popen(string.format(
-    "exec bash spec/support/second_engine.sh %s 2>%s", log, errors), "w"))
+    "exec bash spec/support/second_engine.sh %s busybox 2>%s", log, errors), "w"))
   local engine = { starts = 0 }
 
   local function await_ready()
@@ -69,21 +69,50 @@ describe("an engine in trouble", function()
     engine.stop()
   end)
 
-  local function session(timeout_ms)
+  local function session()
     return assert(sandbox.docker(helper.options({
       host = engine.host,
-      limits = { timeout_ms = timeout_ms or 30000 },
+      limits = { timeout_ms = 60000 },
     })):create_session({}))
   end
 
+  -- From now on; creating a session can take longer on a busy machine.
+  local function limit(s, timeout_ms)
+    s._limits.timeout_ms = timeout_ms
+    s._life.timeout_ms = timeout_ms
+  end
+
+  -- After a failure it can be called again.
+  local function destroyed(s, name)
+    local gone, complaint
+    pcall(helper.eventually, function()
+      gone, complaint = s:destroy()
+      return gone == true
+    end, 20000)
+    assert.is_true(gone, name .. ": " .. tostring(complaint))
+  end
+
+  -- An engine that was killed can list a container that it does not have any more.
+  local function containers()
+    local listed = engine.docker("ps -a -q --filter label=anvia.sandbox=true")
+    local there = {}
+    for _, id in ipairs(outside.lines(listed)) do
+      local said = engine.docker("container inspect --format '{{.Id}}' " .. id)
+      if not said:find("No such container", 1, true) then
+        there[#there + 1] = said
+      end
+    end
+    return table.concat(there)
+  end
+
   local function left()
-    return engine.docker("ps -a -q --filter label=anvia.sandbox=true")
-      .. engine.docker("volume ls -q --filter label=anvia.sandbox=true")
+    return containers() .. engine.docker("volume ls -q --filter label=anvia.sandbox=true")
   end
 
   it("that hangs makes every call fail near its limit, and the session lives on", function()
-    local s = session(1500)
+    local s = session()
     assert(s:write_file("a.txt", "kept"))
+    limit(s, 1500)
     engine.signal("STOP")
     local calls = {
       exec = function() return s:exec({ command = "true" }) end,
@@ -98,6 +127,7 @@ describe("an engine in trouble", function()
       failures[name] = { took = took, value = value, err = err }
     end
     engine.signal("CONT")
+    limit(s, 30000)
     for name, failure in pairs(failures) do
       assert.is_nil(failure.value, name)
       assert.is_true(failure.err.code == "timeout" or failure.err.code == "docker_unavailable",
@@ -114,29 +144,34 @@ describe("an engine in trouble", function()
   end)
 
   it("that hangs makes destroy fail, and a second one ends everything", function()
-    local s = session(1500)
+    local s = session()
+    limit(s, 1500)
     engine.signal("STOP")
     local took, ok, err = helper.timed(s.destroy, s)
     engine.signal("CONT")
     assert.is_nil(ok)
     assert.is_true(err.code == "timeout" or err.code == "docker_unavailable", tostring(err))
     assert.is_true(took < 20000, took)
-    helper.eventually(function()
-      return s:destroy() == true
-    end, 20000)
+    destroyed(s, "after a hang")
     assert.are.equal("", left())
   end)
 
   it("that dies gives an engine error with the output so far, and nothing is left", function()
     local s = session()
     local process = assert(s:start_process({ command = "sleep", args = { "600" } }))
+    local said
     local task = sandbox.spawn(function()
       return s:exec({
         command = "sh",
-        args = { "-c", "echo before; sleep 4; echo after" },
+        args = { "-c", "echo before; sleep 600; echo after" },
+        on_stdout = function(data)
+          said = data
+        end,
       })
     end)
-    sandbox.sleep(1000)
+    helper.eventually(function()
+      return said ~= nil
+    end, 20000)
     engine.signal("KILL")
     local began = core.now_ms()
     local result, err = task:join()
@@ -188,7 +223,8 @@ describe("an engine in trouble", function()
     }))
     for _ = 1, 5 do
       for name, moment in pairs(moments) do
-        local s = session(8000)
+        local s = session()
+        limit(s, 8000)
         local task = sandbox.spawn(function()
           local value, err = moment(s, sb)
           return value, err, core.now_ms()
@@ -201,12 +237,7 @@ describe("an engine in trouble", function()
         assert.is_true(at - killed < 20000, name .. " took " .. at - killed)
         engine.restart()
         for _, one in ipairs({ s, name == "create" and value or nil }) do
-          local gone, complaint
-          pcall(helper.eventually, function()
-            gone, complaint = one:destroy()
-            return gone == true
-          end, 20000)
-          assert.is_true(gone, name .. ": " .. tostring(complaint))
+          destroyed(one, name)
         end
         assert(sb:prune())
         pcall(helper.eventually, function()

@@ -81,7 +81,7 @@ for _, image in ipairs(helper.IMAGES) do
     it("ends with the result of a time-out or a cancel", function()
       local token = sandbox.cancel_token()
       local last
-      for event in assert(session:exec_stream(sh("echo a; sleep 448", { timeout_ms = 500 }))) do
+      for event in assert(session:exec_stream(sh("echo a; sleep 448", { timeout_ms = 1500 }))) do
         last = event
       end
       assert.is_true(last.result.timed_out)

@@ -102,7 +102,7 @@ helper.describe("what left the group", { helper.BUSYBOX, helper.DEBIAN }, functi
         local result = assert(session:exec({
           command = "sh",
           args = { "-c", "echo out; " .. text:format(number, number) },
-          timeout_ms = 700,
+          timeout_ms = 1500,
         }))
         assert.is_true(result.timed_out)
         assert.are.equal(124, result.exit_code)

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+local core = require("anvia.sandbox.core")
 local helper = require("spec.helper")
 local outside = require("spec.support.outside")
 local sandbox = require("anvia.sandbox")
@@ -162,12 +163,13 @@ for _, image in ipairs(IMAGES) do
     end)
 
     it("dies with the session, on the host too", function()
-      start("sleep 508 & setsid sleep 508 & sleep 508")
+      local seconds = "508" .. core.getpid() -- nobody else's on this host
+      start((("sleep S & setsid sleep S & sleep S"):gsub("S", seconds)))
       assert(session:destroy())
       local none, err = session:list_processes()
       assert.is_nil(none)
       assert.equal("session_destroyed", err.code)
-      assert.same({}, outside.processes_with("sleep 508"))
+      assert.same({}, outside.processes_with("sleep " .. seconds))
     end)
   end)
 end

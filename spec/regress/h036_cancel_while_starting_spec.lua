@@ -41,8 +41,8 @@ for _, image in ipairs(helper.IMAGES) do
     end)
 
     it("is no managed process when its start took too long", function()
-      local limits = { timeout_ms = 1000 }
-      local session = helper.session({ image = image, limits = limits })
+      local session = helper.session({ image = image })
+      local limits = session._limits
       for delay = 30, 180, 50 do
         session._limits = { timeout_ms = delay }
         local info, err = session:start_process(request("4233"))
@@ -57,7 +57,6 @@ for _, image in ipairs(helper.IMAGES) do
       for _, info in ipairs(assert(session:list_processes())) do
         assert.are.equal("stopped", info.status)
       end
-      session._limits = { timeout_ms = 5000, max_output_bytes = 1000 }
       assert.are.equal(0, helper.count(session, "[s]leep 4233"))
     end)
   end)

@@ -138,13 +138,15 @@ overlay_works() {
 # Always one of our own: an engine that is told to have no bridge deletes the
 # interface docker0, whoever made it, and one with the default bridge shares it.
 bridge_add() {
-  local subnet
+  local subnet routes
+  routes=$'\n'$(ip -4 route show)
   ENGINE_BRIDGE=sbx${ENGINE_DIR##*.}
   for subnet in 10.213 10.214 172.30 172.29 192.168; do
-    ip -4 route show | grep -q "^${subnet/./\\.}\\." || break
+    [[ $routes == *$'\n'"$subnet."* ]] || break
   done
   as_root ip link add name "$ENGINE_BRIDGE" type bridge
-  as_root ip addr add "$subnet.213.1/24" dev "$ENGINE_BRIDGE"
+  # engines that start together differ in the third number
+  as_root ip addr add "$subnet.$(($$ % 256)).1/24" dev "$ENGINE_BRIDGE"
   as_root ip link set "$ENGINE_BRIDGE" up
 }
 

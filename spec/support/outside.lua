@@ -33,25 +33,73 @@ function M.lines(text)
   return lines
 end
 
-local function labelled(command)
-  local found = {}
+local OWNER = "anvia.sandbox.owner.pid="
+local MODE = "anvia.sandbox.workspace.mode"
+local SOCKET = (os.getenv("DOCKER_HOST") or ""):match("^unix://(/.+)$")
+
+-- Both kinds of things of all our processes in one request to the engine's socket, which
+-- is much faster than four starts of its client; nil when that cannot be.
+local function ask_socket()
+  local words = { "curl -sSf --max-time 20 --unix-socket " .. M.quote(SOCKET) }
   for pid in pairs(pids) do
-    local text = M.sh(string.format("%s --filter label=anvia.sandbox.owner.pid=%d", command, pid))
-    for _, line in ipairs(M.lines(text)) do
-      found[#found + 1] = line
+    local filters = "filters=%7B%22label%22:%5B%22" .. OWNER .. pid .. "%22%5D%7D"
+    words[#words + 1] = M.quote("http://engine/containers/json?all=1&" .. filters)
+    words[#words + 1] = M.quote("http://engine/volumes?" .. filters)
+  end
+  local text, ok = M.sh(table.concat(words, " "))
+  local containers, volumes = {}, {}
+  for _, line in ipairs(ok and M.lines(text) or {}) do
+    local answer = assert(core.json_decode(line))
+    for _, one in ipairs(answer) do
+      containers[#containers + 1] = one.Id:sub(1, 12)
+    end
+    for _, one in ipairs(answer.Volumes or {}) do
+      volumes[#volumes + 1] = { name = one.Name, mode = one.Labels[MODE] }
     end
   end
-  return found
+  if ok then
+    return { containers = containers, volumes = volumes }
+  end
+end
+
+local function ask_client()
+  local containers, volumes = {}, {}
+  for pid in pairs(pids) do
+    local filter = " --filter label=" .. OWNER .. pid
+    for _, line in ipairs(M.lines((M.sh("docker ps -a -q" .. filter)))) do
+      containers[#containers + 1] = line
+    end
+    local format = M.quote(string.format('{{.Name}} {{.Label "%s"}}', MODE))
+    for _, line in ipairs(M.lines((M.sh("docker volume ls --format " .. format .. filter)))) do
+      local name, mode = line:match("^(%S+) (%a+)$")
+      volumes[#volumes + 1] = { name = name or line, mode = mode }
+    end
+  end
+  return { containers = containers, volumes = volumes }
+end
+
+-- What the engine has of our processes: {containers, volumes}, ids and {name, mode}.
+local function owned()
+  return SOCKET and ask_socket() or ask_client()
+end
+
+local function names_of(volumes, all)
+  local names = {}
+  for _, volume in ipairs(volumes) do
+    if all or volume.mode ~= "persistent" then
+      names[#names + 1] = volume.name
+    end
+  end
+  return names
 end
 
 function M.containers()
-  return labelled("docker ps -a -q")
+  return owned().containers
 end
 
 --- Anonymous volumes, or with `all` the named ones too.
 function M.volumes(all)
-  local mode = all and "" or " --filter label=anvia.sandbox.workspace.mode=ephemeral"
-  return labelled("docker volume ls -q" .. mode)
+  return names_of(owned().volumes, all)
 end
 
 -- The children of this process, zombies too, but for the shell that looks.
@@ -121,14 +169,16 @@ local function look(before)
       left[#left + 1] = what .. ": " .. table.concat(list, ", ")
     end
   end
-  note("containers", M.containers())
-  note("volumes", M.volumes())
+  local there = owned()
+  note("containers", there.containers)
+  note("volumes", names_of(there.volumes))
   note("children", M.children())
-  if #M.volumes(true) > before.volumes then
-    note("persistent volumes", M.volumes(true))
+  if #there.volumes > before.volumes then
+    note("persistent volumes", names_of(there.volumes, true))
   end
-  if M.descriptors() > before.descriptors then
-    note("descriptors", { before.descriptors .. " -> " .. M.descriptors() })
+  local descriptors = M.descriptors()
+  if descriptors > before.descriptors then
+    note("descriptors", { before.descriptors .. " -> " .. descriptors })
   end
   if M.operations() > before.operations then
     note("operations", { before.operations .. " -> " .. M.operations() })
@@ -138,7 +188,7 @@ end
 
 --- Nil, or what is left compared with `before` and does not go away in time.
 function M.left_behind(before, timeout_ms)
-  local deadline = core.now_ms() + (timeout_ms or 3000)
+  local deadline = core.now_ms() + (timeout_ms or 10000)
   while true do
     collectgarbage()
     collectgarbage()

@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# second_engine.sh OUT - an engine that a spec may stop, kill and start again.
+# second_engine.sh OUT IMAGE... - another engine with these images, for tests
+# that run beside others, or that stop, kill and restart it.
 #
-# It runs beside the one of the other tests, on a bridge of its own, as long as
-# the standard input is open. Lines on the input: `restart` starts it anew, `end`
-# ends it. OUT gets a line `ready <DOCKER_HOST> <pid>` each time it answers.
+# It runs beside the first one, on a bridge of its own, as long as the standard
+# input is open. Lines on the input: `restart` starts it anew, `end` ends it.
+# OUT gets a line `ready <DOCKER_HOST> <pid>` each time it answers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 for part in lib packages engine images; do
   source "spec/support/$part.sh"
 done
 out=$1
+shift
 
 # A killed engine's containerd goes with it, but its files would keep the next
 # engine from starting one.
@@ -43,7 +45,7 @@ tell_ready() { echo "ready $DOCKER_HOST $(cat "$ENGINE_DIR/pid")" >>"$out"; }
 
 export DOCKER_HOST=unix:///nonexistent # so that the caller's is not taken
 engine_start >&2
-images_ensure busybox >&2
+images_ensure "$@" >&2
 tell_ready
 while read -r line; do
   [[ $line == restart ]] || break

@@ -78,7 +78,7 @@ describe("errors.wrap", function()
 
   it("takes anything", function()
     assert.equal("op: internal: text", tostring(errors.wrap("op", "text")))
-    assert.equal("op: internal: nil", tostring(errors.wrap("op", nil)))
+    assert.equal("op: internal: it failed, and nobody said why", tostring(errors.wrap("op", nil)))
     assert.equal("internal", errors.wrap("op", { code = "no such", message = "m" }).code)
     assert.truthy(errors.wrap("op", {}).message:find("table"))
   end)

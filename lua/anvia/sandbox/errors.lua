@@ -65,7 +65,9 @@ end
 ---@param err any
 ---@return anvia.sandbox.Error
 function M.wrap(op, err)
-  if type(err) ~= "table" then
+  if err == nil then
+    return make(op, "internal", "it failed, and nobody said why")
+  elseif type(err) ~= "table" then
     return make(op, "internal", tostring(err))
   elseif getmetatable(err) == Error and (err.op == nil or err.op == op or op == nil) then
     err.op = err.op or op

@@ -223,8 +223,9 @@ end
 
 -- What the client of a command said means that the container is gone.
 local GONE = { no_container = true, not_running = true }
--- Else it may be about to: a command's client can see the end before the lease does.
-local SETTLE_MS = 300
+-- Else it may be about to: a command's client can see the end before the lease does, on
+-- a busy machine long before.
+local SETTLE_MS = 1500
 
 -- An error, and what the engine has reported about the container meanwhile.
 function Life:_with_note(err)

@@ -44,11 +44,14 @@ function(sbx_add_test name timeout)
     TIMEOUT ${timeout} ENVIRONMENT "${SBX_TEST_ENV}")
 endfunction()
 
-# Tests that look at the engine run one at a time: they count what is left. The
-# others go on beside them, so these come first.
-function(sbx_needs_engine name)
+# sbx_add_engine_test(<name> <timeout> <command...>): has an engine for itself,
+# because it counts what is left there. How many there are, the run says (see
+# engines.sh). The others go on beside these, so these come first.
+function(sbx_add_engine_test name timeout)
+  sbx_add_test(${name} ${timeout} "${SBX_BASH}" "${SBX_SUPPORT}/on_engine.sh"
+               ${ARGN})
   set_tests_properties("${SBX_TEST_PREFIX}${name}" PROPERTIES
-    RESOURCE_LOCK engine LABELS docker COST 2000)
+    RESOURCE_GROUPS engines:1 LABELS docker COST 2000)
 endfunction()
 
 # Links a C test with the layers whose headers it includes, by itself or by a
@@ -179,12 +182,13 @@ function(sbx_add_spec kind name column)
   string(REPLACE ".any" "" suffix ".${column}")
   string(REGEX REPLACE "\\.$" "" suffix "${suffix}")
   set(test "${kind}.${name}${suffix}")
-  sbx_add_test(${test} 300 "${SBX_LUA}" "${SBX_SUPPORT}/busted.lua"
-               --ignore-lua -o plainTerminal "spec/${kind}/${name}_spec.lua")
+  set(command "${SBX_LUA}" "${SBX_SUPPORT}/busted.lua" --ignore-lua
+      -o plainTerminal "spec/${kind}/${name}_spec.lua")
   if(column STREQUAL "")
+    sbx_add_test(${test} 300 ${command})
     return()
   endif()
-  sbx_needs_engine(${test})
+  sbx_add_engine_test(${test} 600 ${command})
   string(REGEX MATCH "^(cli|api)" engine "${column}")
   string(REGEX MATCH "(exec|supervisor)$" runner "${column}")
   if(engine)
@@ -232,10 +236,10 @@ endfunction()
 
 # The examples take the image from here; the one in their text is a large one
 # that the engine would have to fetch.
-function(sbx_is_example name)
-  sbx_needs_engine(${name})
-  set_property(TEST "${SBX_TEST_PREFIX}${name}" APPEND PROPERTY ENVIRONMENT
-               "ANVIA_SANDBOX_IMAGE=anvia-test/debian:1")
+function(sbx_add_example name)
+  sbx_add_engine_test(example.${name} 120 ${ARGN})
+  set_property(TEST "${SBX_TEST_PREFIX}example.${name}" APPEND
+               PROPERTY ENVIRONMENT "ANVIA_SANDBOX_IMAGE=anvia-test/debian:1")
 endfunction()
 
 function(sbx_add_examples)
@@ -243,12 +247,10 @@ function(sbx_add_examples)
        "${PROJECT_SOURCE_DIR}/examples/[0-9]*.lua")
   foreach(example ${examples})
     get_filename_component(name "${example}" NAME_WE)
-    sbx_add_test(example.${name} 120 "${SBX_LUA}" "examples/${name}.lua")
-    sbx_is_example(example.${name})
+    sbx_add_example(${name} "${SBX_LUA}" "examples/${name}.lua")
   endforeach()
   if(TARGET embed)
-    sbx_add_test(example.embed 120 "$<TARGET_FILE:embed>")
-    sbx_is_example(example.embed)
+    sbx_add_example(embed "$<TARGET_FILE:embed>")
   endif()
 endfunction()
 
