@@ -135,7 +135,7 @@ static void note_msg(struct peer *p, const struct sbx_mux_msg *m) {
     NOTE(p, "done %d;", m->done.code);
     break;
   default:
-    CHECK(!"a message that is none");
+    CHECK_STR("a message", "that is none");
   }
 }
 

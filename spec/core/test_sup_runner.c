@@ -89,8 +89,8 @@ static void failures_to_start_are_told_apart(void) {
 static void captured_output_is_the_same(void) {
   static const char *const texts[] = {
       "printf '%s' abc",
-      "i=0; while [ $i -lt 3000 ]; do printf 'a\\303\\251\\346\\227\\245"
-      "\\360\\237\\230\\200'; i=$((i+1)); done",
+      ("i=0; while [ $i -lt 3000 ]; do printf 'a\\303\\251\\346\\227\\245"
+       "\\360\\237\\230\\200'; i=$((i+1)); done"),
       "head -c 70000 /dev/zero; printf '\\346\\227'; printf x >&2",
   };
   static const size_t caps[] = {0, 1, 2, 10, 1001, 1002, 1003, 1004, 69999};
