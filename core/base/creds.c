@@ -2,6 +2,7 @@
 #include "base/creds.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
@@ -21,6 +22,8 @@ struct cap_data {
 };
 
 static uint64_t permitted, bounding;
+static uid_t files_uid;
+static gid_t files_gid;
 
 static int set_caps(uint64_t effective, uint64_t allowed) {
   struct cap_head head = {CAPABILITY_VERSION, 0};
@@ -47,23 +50,11 @@ uint64_t sbx_creds_bounding(void) {
   return bounding;
 }
 
-void sbx_creds_enter(uid_t uid, gid_t gid) {
-  setfsgid(gid);
-  setfsuid(uid);
-  set_caps(0, permitted);
-}
-
-/* The ids first: leaving fsuid 0 takes capabilities away. */
-void sbx_creds_leave(void) {
-  setfsuid(geteuid());
-  setfsgid(getegid());
-  set_caps(permitted, permitted);
-  prctl(PR_SET_DUMPABLE, 0); /* a change of ids may have set it */
-}
-
-int sbx_creds_hide(uid_t id, const struct sbx_creds *groups) {
+int sbx_creds_hide(uid_t id, const struct sbx_creds *user) {
   int rc = 0;
-  if (setgroups(groups->group_count, groups->groups) < 0)
+  files_uid = user->uid;
+  files_gid = user->gid;
+  if (setgroups(user->group_count, user->groups) < 0)
     rc = -errno;
   prctl(PR_SET_KEEPCAPS, 1);
   if (setresgid(id, id, id) < 0 || setresuid(id, id, id) < 0 ||
@@ -72,6 +63,32 @@ int sbx_creds_hide(uid_t id, const struct sbx_creds *groups) {
   prctl(PR_SET_KEEPCAPS, 0);
   prctl(PR_SET_DUMPABLE, 0);
   return rc;
+}
+
+void sbx_creds_enter(void) {
+  setfsgid(files_gid);
+  setfsuid(files_uid);
+  set_caps(0, permitted);
+}
+
+void sbx_creds_leave(void) {
+  int error = errno;
+  set_caps(permitted, permitted);
+  setfsuid(geteuid());
+  setfsgid(getegid());
+  prctl(PR_SET_DUMPABLE, 0); /* a change of ids may have set it */
+  errno = error;
+}
+
+bool sbx_creds_may_write(int dir) {
+  sbx_creds_enter();
+  int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  /* Where there is no such thing, leave to write was asked for before. */
+  bool may = fd >= 0 || errno == EOPNOTSUPP;
+  sbx_creds_leave();
+  if (fd >= 0)
+    close(fd);
+  return may;
 }
 
 int sbx_creds_become(const struct sbx_creds *c) {

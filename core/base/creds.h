@@ -25,13 +25,17 @@ int sbx_creds_init(void);
 /* What it may have, and so what it can leave to others. */
 uint64_t sbx_creds_bounding(void);
 
-/* Access to files as uid and gid without a capability, and as before again. */
-void sbx_creds_enter(uid_t uid, gid_t gid);
+/* Becomes uid and gid `id` with all capabilities kept, so that no other process
+ * has our uid. Not dumpable. From now on enter is `user`, who is kept. */
+int sbx_creds_hide(uid_t id, const struct sbx_creds *user);
+
+/* Around every operation on files: as the user, without any capability.
+ * Nothing in between may wait or start a process. */
+void sbx_creds_enter(void);
 void sbx_creds_leave(void);
 
-/* Becomes uid and gid `id` with all capabilities kept, so that no other process
- * has our uid. Not dumpable. */
-int sbx_creds_hide(uid_t id, const struct sbx_creds *groups);
+/* May the user write into this directory? An O_PATH descriptor will do. */
+bool sbx_creds_may_write(int dir);
 
 /* For good: for a child, before it executes a program. */
 int sbx_creds_become(const struct sbx_creds *c);

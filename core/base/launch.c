@@ -22,7 +22,6 @@ static int open_pipe(int end, int *ours, int *theirs) {
     return -errno;
   *ours = fds[end];
   *theirs = fds[1 - end];
-  fcntl(*ours, F_SETFL, O_NONBLOCK);
   return 0;
 }
 
@@ -34,7 +33,7 @@ int sbx_launch_resize(int terminal, uint16_t rows, uint16_t cols) {
 static int open_terminal(struct sbx_launch *l, bool input, uint16_t rows,
                          uint16_t cols, struct sbx_launch_ends *ours) {
   int no = 0;
-  int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+  int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
   if (fd < 0)
     return -errno;

@@ -26,7 +26,7 @@ struct sbx_launch {
   } limits[2];
 };
 
-/* Our ends; -1: none. They do not block. */
+/* Our ends; -1: none. */
 struct sbx_launch_ends {
   int input, output[2], report;
 };

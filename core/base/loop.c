@@ -2,6 +2,7 @@
 #include "base/loop.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -25,8 +26,10 @@ int sbx_loop_init(void) {
 
 int sbx_loop_watch(struct sbx_handler *h, int fd, uint32_t events) {
   struct epoll_event e = {.events = events | EPOLLET, .data.ptr = h};
+  int flags = fcntl(fd, F_GETFL);
   h->fd = -1;
-  if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+      epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &e) < 0)
     return -errno;
   h->fd = fd;
   return 0;

@@ -17,8 +17,8 @@ struct sbx_handler {
   void (*ready)(struct sbx_handler *h, uint32_t epoll_events);
 };
 
-/* 0 or -errno. Takes fd, which is closed by drop; on failure it is still the
- * caller's. `events` are EPOLLIN, EPOLLOUT. */
+/* 0 or -errno. Takes fd, which does not block any more and is closed by drop;
+ * on failure it is still the caller's. `events` are EPOLLIN, EPOLLOUT. */
 int sbx_loop_watch(struct sbx_handler *h, int fd, uint32_t events);
 /* Closes the descriptor; `ready` is not called any more. May be repeated. */
 void sbx_loop_drop(struct sbx_handler *h);

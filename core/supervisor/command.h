@@ -13,7 +13,7 @@
 #include "base/shipment.h"
 #include "base/tap.h"
 #include "supervisor/super.h"
-#include "wire/tree.h"
+#include "wire/census.h"
 
 struct sbx_output {
   struct sbx_tap tap;
@@ -31,9 +31,9 @@ struct sbx_command {
   struct sbx_turn shipping; /* what was captured, and EXIT */
   struct sbx_alarm early;   /* ships what cannot be cut any more */
   struct sbx_feeder in;
-  uint32_t in_credit, in_owed; /* that the owner has, and should get back */
-  bool in_line;                /* the last byte was no newline */
-  bool terminal, captures, concluded, oom;
+  bool in_line; /* the last byte was no newline */
+  bool terminal, captures, concluded;
+  struct sbx_msg_exit exit;
   uint64_t oom_kills; /* in the container, when it began */
   uint64_t serial;
   char mark[SBX_NONCE_LEN + 1];

@@ -27,12 +27,6 @@ void sbx_files_done(uint32_t id, int rc, const char *text) {
   sbx_link_done(id, sbx_filemsg_code(-rc), -rc, text);
 }
 
-int sbx_files_no_frame(struct sbx_channel *c, const struct sbx_frame *frame) {
-  (void)c;
-  (void)frame;
-  return SBX_EPROTO;
-}
-
 static int find(struct sbx_place *at, struct sbx_str path, unsigned how) {
   return sbx_beneath_find(at, sbx_super.workspace, (const char *)path.data,
                           how);
@@ -43,9 +37,9 @@ static void file_free(struct file *f) {
   if (f->fd >= 0)
     close(f->fd);
   if (f->temp[0]) {
-    sbx_user_enter();
+    sbx_creds_enter();
     unlinkat(f->place.dir, f->temp, 0);
-    sbx_user_leave();
+    sbx_creds_leave();
   }
   sbx_beneath_close(&f->place);
   free(f);
@@ -138,9 +132,9 @@ static int write_frame(struct sbx_channel *c, const struct sbx_frame *frame) {
       sbx_read_stream(frame, &stream) < 0 || stream != SBX_MSG_STDIN ||
       (data && frame->len == 1))
     return SBX_EPROTO;
-  sbx_user_enter();
+  sbx_creds_enter();
   int rc = data ? write_data(f, frame) : write_end(f);
-  sbx_user_leave();
+  sbx_creds_leave();
   if (rc < 0 || !data)
     file_end(f, rc);
   else
@@ -251,9 +245,9 @@ static int start(uint32_t id, const struct sbx_msg_file *m, const char **text) {
 
 void sbx_files_start(uint32_t id, const struct sbx_msg_file *m) {
   const char *text = "";
-  sbx_user_enter();
+  sbx_creds_enter();
   int rc = start(id, m, &text);
-  sbx_user_leave();
+  sbx_creds_leave();
   if (rc <= 0)
     sbx_files_done(id, rc, rc < 0 ? text : "");
 }

@@ -8,8 +8,6 @@
 
 /* DONE for 0 or -errno. `text` is empty, or "to": see PROTOCOL.md. */
 void sbx_files_done(uint32_t id, int rc, const char *text);
-/* For channels that get nothing but FORGET. */
-int sbx_files_no_frame(struct sbx_channel *c, const struct sbx_frame *frame);
 
 /* As the session's user. They open the channel and return 1, or -errno. REMOVE
  * is for a full directory, and takes `at`. */

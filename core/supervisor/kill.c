@@ -7,7 +7,6 @@
 
 #include "base/procfs.h"
 #include "supervisor/command.h"
-#include "wire/census.h"
 
 #define PAUSE_MAX_MS     20                  /* between two looks */
 #define CAN_RAISE_LIMITS ((uint64_t)1 << 24) /* CAP_SYS_RESOURCE */
@@ -43,9 +42,9 @@ uint64_t sbx_kill_oom_count(void) {
 static ssize_t read_proc(long pid, const char *name, char *out, size_t cap) {
   ssize_t n = sbx_procfs_read(proc_fd, pid, name, out, cap);
   if (n == -EACCES) {
-    sbx_user_enter();
+    sbx_creds_enter();
     n = sbx_procfs_read(proc_fd, pid, name, out, cap);
-    sbx_user_leave();
+    sbx_creds_leave();
   }
   return n;
 }
@@ -80,13 +79,6 @@ static uint32_t signal_members(int number) {
   return count;
 }
 
-static bool was_stopped(const struct sbx_table *before, long pid) {
-  for (size_t i = 0; i < before->len; i++)
-    if (before->rows[i].pid == pid)
-      return before->rows[i].state == 'T';
-  return false;
-}
-
 /* For processes that fork faster than we look: everybody but us stands still,
  * also who is just about to fork, while we look and kill. */
 static void freeze_and_kill(const struct sbx_command *c) {
@@ -100,7 +92,8 @@ static void freeze_and_kill(const struct sbx_command *c) {
   find(c);
   signal_members(SIGKILL);
   for (size_t i = 0; i < table.len; i++)
-    if (!table.rows[i].member && !was_stopped(&before, table.rows[i].pid))
+    if (!table.rows[i].member &&
+        !sbx_census_is_stopped(&before, table.rows[i].pid))
       kill((pid_t)table.rows[i].pid, SIGCONT);
 }
 
@@ -147,10 +140,9 @@ static void on_look(struct sbx_alarm *t) {
   pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
   at = now + pause_ms;
   SBX_LIST_EACH (it, tmp, &hunts) {
-    uint64_t kill_at =
-        SBX_LIST_OWNER(it, struct sbx_command, hunt)->chase.kill_at_ms;
-    if (kill_at > now && kill_at < at)
-      at = kill_at;
+    const struct sbx_command *c = SBX_LIST_OWNER(it, struct sbx_command, hunt);
+    if (c->chase.kill_at_ms > now && c->chase.kill_at_ms < at)
+      at = c->chase.kill_at_ms;
   }
   if (!sbx_list_empty(&hunts))
     sbx_alarm_set(t, at);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lifetime.h"
 #include "base/readfile.h"
 #include "supervisor/super.h"
 
@@ -17,102 +18,52 @@
 
 struct sbx_super sbx_super = {.workspace = -1};
 
-static uint64_t idle_ms, last_ms;
-static struct sbx_alarm ttl, idle;
-
-static uint64_t plus(uint64_t at, uint64_t ms) {
-  return ms > UINT64_MAX - at ? UINT64_MAX : at + ms;
+static bool is_busy(void) {
+  return sbx_super.commands > 0 || sbx_channel_count() > 0;
 }
 
-void sbx_user_enter(void) {
-  sbx_creds_enter(sbx_super.user.uid, sbx_super.user.gid);
+static void on_over(bool idle) {
+  sbx_link_bye(idle ? SBX_BYE_IDLE : SBX_BYE_TTL);
 }
 
-void sbx_user_leave(void) {
-  sbx_creds_leave();
-}
+static struct sbx_lifetime life = {.busy = is_busy, .over = on_over};
 
-static void on_ttl(struct sbx_alarm *t) {
-  (void)t;
-  sbx_link_bye(SBX_BYE_TTL);
-}
-
-static void on_idle(struct sbx_alarm *t) {
-  if (sbx_super.commands > 0 || sbx_channel_count() > 0)
-    sbx_lease_touch();
-  else if (sbx_now_ms() - last_ms >= idle_ms)
-    sbx_link_bye(SBX_BYE_IDLE);
-  sbx_alarm_set(t, plus(last_ms, idle_ms));
+void sbx_lease_init(void) {
+  sbx_lifetime_start(&life, 0, HELLO_WITHIN_MS);
 }
 
 void sbx_lease_touch(void) {
-  last_ms = sbx_now_ms();
+  sbx_lifetime_touch(&life);
 }
 
-static void set_idle(uint64_t ms) {
-  idle_ms = ms;
-  sbx_lease_touch();
-  sbx_alarm_stop(&idle);
-  if (ms > 0)
-    sbx_alarm_set(&idle, plus(last_ms, ms));
-}
-
-void sbx_lease_init(void) {
-  ttl.fire = on_ttl;
-  idle.fire = on_idle;
-  set_idle(HELLO_WITHIN_MS);
-}
-
-static const char *home_of(const struct sbx_user *user) {
-  char *home =
-      user->home.len > 0 ? strndup(user->home.data, user->home.len) : NULL;
-  return home ? home : "/";
-}
-
-/* Who the user is, by the image's own files. */
+/* Who the user is, by the image's own files, and where he and root live. */
 static int find_user(const char *spec) {
-  struct sbx_user *user = &sbx_super.user;
+  struct sbx_user *u = &sbx_super.user;
   struct sbx_text passwd, group;
+  int rc = 0;
 
   passwd.data = sbx_read_file("/etc/passwd", ACCOUNTS_MAX, &passwd.len);
   group.data = sbx_read_file("/etc/group", ACCOUNTS_MAX, &group.len);
-  for (int i = 1; i >= 0; i--) {
-    int rc = sbx_user_resolve(i == 1 ? "" : spec, passwd, group, user);
-    if (rc < 0)
-      return rc;
-    sbx_super.homes[i] = home_of(user);
+  for (int i = 1; i >= 0 && rc == 0; i--) {
+    rc = sbx_user_resolve(i == 1 ? "" : spec, passwd, group, u);
+    char *home = u->home.len > 0 ? strndup(u->home.data, u->home.len) : NULL;
+    sbx_super.homes[i] = home ? home : "/";
   }
   free((void *)passwd.data);
   free((void *)group.data);
-  return 0;
+  return rc;
 }
 
 static void set_creds(const struct sbx_msg_hello *m) {
   static const gid_t root_group = 0;
   const struct sbx_user *u = &sbx_super.user;
-  const struct sbx_creds user = {.uid = u->uid,
-                                 .gid = u->gid,
-                                 .groups = u->groups,
-                                 .group_count = u->group_count,
-                                 .capabilities = m->capabilities,
-                                 .no_new_privileges = m->no_new_privileges};
-  sbx_super.creds[0] = sbx_super.creds[1] = user;
-  sbx_super.creds[1].uid = sbx_super.creds[1].gid = 0;
-  sbx_super.creds[1].groups = &root_group;
-  sbx_super.creds[1].group_count = 1;
+  const struct sbx_creds user = {u->uid,          u->gid,
+                                 u->groups,       u->group_count,
+                                 m->capabilities, m->no_new_privileges != 0};
+  sbx_super.creds[0] = user;
+  sbx_super.creds[1] = (struct sbx_creds){
+      0, 0, &root_group, 1, user.capabilities, user.no_new_privileges};
   sbx_creds_hide(u->uid == OWN_ID ? OWN_ID - 1 : OWN_ID, &user);
-}
-
-static bool is_writable(void) {
-  sbx_user_enter();
-  int fd =
-      openat(sbx_super.workspace, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
-  /* Where there is no such thing, leave to write was asked for before. */
-  bool writable = fd >= 0 || errno == EOPNOTSUPP;
-  sbx_user_leave();
-  if (fd >= 0)
-    close(fd);
-  return writable;
 }
 
 /* A workspace of root's becomes the user's; READY tells whether it did. */
@@ -129,20 +80,16 @@ static int open_workspace(const char *path) {
   return 0;
 }
 
-static void refuse(uint8_t code, int error, const char *text) {
-  sbx_link_done(0, code, error, text);
-}
-
 static void say_ready(void) {
   const char *home = sbx_super.homes[0];
-  struct sbx_msg_ready m = {.version = SBX_MSG_VERSION,
-                            .uid = sbx_super.user.uid,
-                            .gid = sbx_super.user.gid,
-                            .writable = is_writable(),
-                            .home = {(const uint8_t *)home, strlen(home)}};
+  struct sbx_msg_ready m = {SBX_MSG_VERSION,
+                            sbx_super.user.uid,
+                            sbx_super.user.gid,
+                            sbx_creds_may_write(sbx_super.workspace),
+                            {(const uint8_t *)home, strlen(home)}};
   /* One of somebody else's is opened to all, as its owner could do. */
   if (!m.writable && fchmodat(sbx_super.workspace, ".", 0777, 0) == 0)
-    m.writable = is_writable();
+    m.writable = sbx_creds_may_write(sbx_super.workspace);
   sbx_ready_encode(sbx_link_begin(), &m);
   sbx_link_end(0, SBX_MSG_READY);
 }
@@ -154,21 +101,20 @@ static int on_hello(const struct sbx_frame *frame) {
   if (sbx_super.greeted || frame->skipped || frame->len < 4)
     return SBX_EPROTO;
   if (sbx_get_u32(frame->data) != SBX_MSG_VERSION) {
-    refuse(SBX_DONE_REFUSED, EPROTONOSUPPORT, "another version");
+    sbx_link_done(0, SBX_DONE_REFUSED, EPROTONOSUPPORT, "another version");
     return 0;
   }
   if (sbx_hello_decode(&m, frame->data, frame->len) < 0)
     return SBX_EPROTO;
   if ((rc = find_user((const char *)m.user.data)) < 0) {
-    refuse(SBX_DONE_FAILED, -rc, "the image has no such user or group");
+    sbx_link_done(0, SBX_DONE_FAILED, -rc,
+                  "the image has no such user or group");
   } else if ((rc = open_workspace((const char *)m.workdir.data)) < 0) {
-    refuse(SBX_DONE_PATH, -rc, "the workspace cannot be opened");
+    sbx_link_done(0, SBX_DONE_PATH, -rc, "the workspace cannot be opened");
   } else {
     sbx_super.greeted = true;
     set_creds(&m);
-    set_idle(m.idle_ms);
-    if (m.ttl_ms > 0)
-      sbx_alarm_set(&ttl, plus(last_ms, m.ttl_ms));
+    sbx_lifetime_start(&life, m.ttl_ms, m.idle_ms);
     say_ready();
   }
   return 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -59,14 +58,6 @@ static void on_ready(struct sbx_handler *h, uint32_t events) {
   (void)events; /* writing: the loop flushes */
 }
 
-static int open_end(struct sbx_handler *h, int fd, uint32_t events) {
-  int flags = fcntl(fd, F_GETFL);
-  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-    return -errno;
-  h->ready = on_ready;
-  return sbx_loop_watch(h, fd, events);
-}
-
 int sbx_link_init(void) {
   sbx_outbox_init(&queue, queue_data, sizeof(queue_data));
   sbx_framer_init(&framer, SBX_FRAME_DOWN_MAX);
@@ -75,8 +66,9 @@ int sbx_link_init(void) {
   if (rc < 0)
     return rc;
   reading.take = read_frames;
-  rc = open_end(&in, STDIN_FILENO, EPOLLIN);
-  return rc < 0 ? rc : open_end(&out, STDOUT_FILENO, EPOLLOUT);
+  in.ready = out.ready = on_ready;
+  rc = sbx_loop_watch(&in, STDIN_FILENO, EPOLLIN);
+  return rc < 0 ? rc : sbx_loop_watch(&out, STDOUT_FILENO, EPOLLOUT);
 }
 
 bool sbx_link_has_room(void) {

@@ -54,7 +54,7 @@ static void work_forget(struct sbx_channel *c) {
   work_free(SBX_LIST_OWNER(c, struct work, channel));
 }
 
-static const struct sbx_channel_ops work_ops = {sbx_files_no_frame,
+static const struct sbx_channel_ops work_ops = {sbx_channel_no_frame,
                                                 work_forget};
 
 /* Goes on with a portion, or ends. */
@@ -90,10 +90,10 @@ static void list_take(struct sbx_turn *turn) {
   int rc = 1;
 
   sbx_buf_append(b, "\0\0\0\0", 4);
-  sbx_user_enter();
+  sbx_creds_enter();
   while (rc > 0 && b->len - start < FRAME_FULL && sbx_now_ms() < until)
     rc = list_next(w, b, &count);
-  sbx_user_leave();
+  sbx_creds_leave();
   w->left -= count;
   sbx_put_u32(b->data + start, count);
   if (count > 0 && rc >= 0)
@@ -132,10 +132,10 @@ static void remove_take(struct sbx_turn *turn) {
   struct work *w = SBX_LIST_OWNER(turn, struct work, turn);
   uint64_t until = sbx_now_ms() + SBX_DIRWALK_PORTION_MS;
   int rc = 1;
-  sbx_user_enter();
+  sbx_creds_enter();
   while (rc > 0 && sbx_now_ms() < until)
     rc = remove_next(w);
-  sbx_user_leave();
+  sbx_creds_leave();
   work_next(w, rc);
 }
 

@@ -6,7 +6,6 @@
 #include "supervisor/command.h"
 
 #define INPUT_CREDIT (256u * 1024)
-#define INPUT_RETURN (64u * 1024) /* credit goes back in portions of this */
 #define EARLY_MS     25
 #define CREDIT_MAX   (UINT64_MAX / 2)
 
@@ -115,41 +114,32 @@ bool sbx_output_ship(struct sbx_output *o) {
 
 /* ---- the input */
 
-static void on_gone(struct sbx_feeder *f, size_t n) {
-  struct sbx_command *c = SBX_LIST_OWNER(f, struct sbx_command, in);
-  c->in_owed += (uint32_t)n;
-  if (c->in_owed < INPUT_RETURN || f->ending || c->channel.id == 0)
-    return;
-  sbx_link_credit(c->channel.id, SBX_MSG_STDIN, c->in_owed);
-  c->in_credit += c->in_owed;
-  c->in_owed = 0;
+static void on_more(struct sbx_feeder *f, size_t credit) {
+  const struct sbx_command *c = SBX_LIST_OWNER(f, struct sbx_command, in);
+  if (c->channel.id != 0)
+    sbx_link_credit(c->channel.id, SBX_MSG_STDIN, (uint32_t)credit);
 }
 
 int sbx_input_open(struct sbx_command *c, int fd) {
-  c->in_credit = INPUT_CREDIT;
-  return sbx_feeder_open(&c->in, fd, INPUT_CREDIT + 2, on_gone);
+  return sbx_feeder_open(&c->in, fd, INPUT_CREDIT, on_more);
 }
 
 int sbx_input_frame(struct sbx_command *c, const struct sbx_frame *frame) {
-  static const uint8_t ends[2] = {4, 4}; /* Ctrl-D; the first ends a line */
   uint8_t stream;
   size_t len = frame->len - 1;
 
   if (sbx_read_stream(frame, &stream) < 0 || stream != SBX_MSG_STDIN ||
-      !c->in.gone || c->in.ending || len > c->in_credit)
+      c->in.buf.cap == 0 || c->in.ending)
     return SBX_EPROTO;
-  if (frame->type == SBX_MSG_EOF) {
-    if (c->terminal)
-      sbx_feeder_push(&c->in, ends, c->in_line ? 2 : 1);
-    sbx_feeder_end(&c->in);
+  if (frame->type == SBX_MSG_EOF) { /* Ctrl-D; the first only ends a line */
+    sbx_feeder_end(&c->in, !c->terminal ? "" : c->in_line ? "\4\4" : "\4");
     return 0;
   }
-  c->in_credit -= (uint32_t)len;
-  if (!frame->data && c->child.running)
-    kill(c->child.pid, SIGKILL); /* what it lacks must not look like the end */
-  if (!frame->data)
+  if (!frame->data) { /* what it lacks must not look like the end */
+    if (c->child.running)
+      kill(c->child.pid, SIGKILL);
     return 0;
+  }
   c->in_line = frame->data[len] != '\n';
-  sbx_feeder_push(&c->in, frame->data + 1, len);
-  return 0;
+  return sbx_feeder_push(&c->in, frame->data + 1, len) ? 0 : SBX_EPROTO;
 }

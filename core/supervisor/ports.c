@@ -78,15 +78,8 @@ static void on_tick(struct sbx_alarm *t) {
   sbx_alarm_set(t, began + (wait > TICK_MS ? wait : TICK_MS));
 }
 
-static int on_frame(struct sbx_channel *c, const struct sbx_frame *frame) {
-  (void)c;
-  (void)frame;
-  return SBX_EPROTO;
-}
-
-static const struct sbx_channel_ops watch_ops = {on_frame, end};
-
 void sbx_ports_start(uint32_t id, uint16_t port) {
+  static const struct sbx_channel_ops ops = {sbx_channel_no_frame, end};
   struct watch *w = calloc(1, sizeof(*w));
   if (!w) {
     sbx_link_done(id, SBX_DONE_REFUSED, ENOMEM, "");
@@ -100,7 +93,7 @@ void sbx_ports_start(uint32_t id, uint16_t port) {
   w->turn.take = take;
   w->turn.sends = true;
   sbx_list_append(&watches, &w->link);
-  sbx_channel_open(&w->channel, id, &watch_ops);
+  sbx_channel_open(&w->channel, id, &ops);
   sbx_turn_queue(&w->turn);
   tick.fire = on_tick;
   if (port != 0 && tick.link.next == NULL)

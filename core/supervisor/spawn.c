@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "supervisor/command.h"
@@ -40,19 +39,8 @@ void sbx_command_check(struct sbx_command *c) {
     sbx_turn_queue(&c->shipping);
 }
 
-static uint64_t us_of(struct timeval t) {
-  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
-}
-
 static void conclude(struct sbx_command *c) {
-  const int status = c->child.status;
-  struct sbx_msg_exit m = {.oom = c->oom};
-  m.signal = (uint8_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-  m.code = (uint8_t)(m.signal ? 128 + m.signal : WEXITSTATUS(status));
-  m.user_us = us_of(c->child.usage.ru_utime);
-  m.system_us = us_of(c->child.usage.ru_stime);
-  m.max_rss_kib = (uint64_t)c->child.usage.ru_maxrss;
-  sbx_exit_encode(sbx_link_begin(), &m);
+  sbx_exit_encode(sbx_link_begin(), &c->exit);
   sbx_link_end(c->channel.id, SBX_MSG_EXIT);
   c->concluded = true;
   sbx_feeder_fini(&c->in);
@@ -111,8 +99,9 @@ static void on_failed(struct sbx_child *child,
 
 static void on_ended(struct sbx_child *child) {
   struct sbx_command *c = SBX_LIST_OWNER(child, struct sbx_command, child);
-  c->oom = WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGKILL &&
-           sbx_kill_oom_count() > c->oom_kills;
+  sbx_census_exit(&c->exit, child->status, &child->usage);
+  c->exit.oom =
+      c->exit.signal == SIGKILL && sbx_kill_oom_count() > c->oom_kills;
   sbx_super.commands--;
   sbx_lease_touch();
   sbx_feeder_close(&c->in);

@@ -51,10 +51,8 @@ void sbx_link_done(uint32_t id, uint8_t code, int error, const char *text);
 void sbx_link_failed(uint32_t id, uint8_t stage, int error);
 void sbx_link_credit(uint32_t id, uint8_t stream, uint32_t bytes);
 
-/* ---- dispatch.c ---------------------------------------------------------- */
+/* ---- dispatch.c: one frame: 0 or SBX_EPROTO ------------------------------ */
 
-/* One frame: 0 or SBX_EPROTO. Whoever is handed an opening frame opens the
- * channel, or refuses by DONE or FAILED. */
 int sbx_dispatch(const struct sbx_frame *frame);
 
 /* ---- lease.c: the owner, the user, the end ------------------------------- */
@@ -76,11 +74,6 @@ int sbx_lease_frame(const struct sbx_frame *frame);
 void sbx_lease_init(void);
 /* A frame came, or work ended: the idle time begins anew. */
 void sbx_lease_touch(void);
-
-/* Around every operation on files: as the session's user, without any
- * capability. Nothing in between may wait or start a process. */
-void sbx_user_enter(void);
-void sbx_user_leave(void);
 
 /* ---- files.c, watch.c (file operations) ---------------------------------- */
 

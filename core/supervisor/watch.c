@@ -69,8 +69,8 @@ static int watch_new(const struct sbx_place *at, bool recursive,
   sbx_list_append(&watches, &w->link);
   watch_count++;
   w->dir.changed = wake;
-  w->dir.enter = sbx_user_enter;
-  w->dir.leave = sbx_user_leave;
+  w->dir.enter = sbx_creds_enter;
+  w->dir.leave = sbx_creds_leave;
   int rc = sbx_dirwatch_open(&w->dir, at, recursive);
   if (rc < 0)
     watch_free(w);
@@ -91,7 +91,7 @@ static void reader_forget(struct sbx_channel *c) {
     watch_free(w);
 }
 
-static const struct sbx_channel_ops reader_ops = {sbx_files_no_frame,
+static const struct sbx_channel_ops reader_ops = {sbx_channel_no_frame,
                                                   reader_forget};
 
 static void send_event(struct reader *r, uint8_t kind, const char *path) {

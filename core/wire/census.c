@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/procfs.h"
-#include "wire/msg.h"
 
 #define ENCODED_MAX 64
 
@@ -56,6 +56,13 @@ long sbx_census_newest(const struct sbx_table *t) {
   return newest;
 }
 
+bool sbx_census_is_stopped(const struct sbx_table *t, long pid) {
+  for (size_t i = 0; i < t->len; i++)
+    if (t->rows[i].pid == pid)
+      return t->rows[i].state == 'T';
+  return false;
+}
+
 void sbx_census_encode(const struct sbx_table *t, struct sbx_buf *b) {
   char number[SBX_PID_TEXT];
   uint8_t raw[4] = {0};
@@ -75,6 +82,19 @@ void sbx_census_encode(const struct sbx_table *t, struct sbx_buf *b) {
     count += 2;
   }
   sbx_put_u32(b->data + count_at, count);
+}
+
+static uint64_t us_of(struct timeval t) {
+  return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_usec;
+}
+
+void sbx_census_exit(struct sbx_msg_exit *m, int status,
+                     const struct rusage *usage) {
+  m->signal = (uint8_t)(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+  m->code = (uint8_t)(m->signal ? 128 + m->signal : WEXITSTATUS(status));
+  m->user_us = us_of(usage->ru_utime);
+  m->system_us = us_of(usage->ru_stime);
+  m->max_rss_kib = (uint64_t)usage->ru_maxrss;
 }
 
 uint64_t sbx_census_oom(const char *text, size_t len) {

@@ -4,9 +4,11 @@
 #ifndef SBX_WIRE_CENSUS_H
 #define SBX_WIRE_CENSUS_H
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
+#include "wire/msg.h"
 #include "wire/tree.h"
 
 /* The first bytes of /proc/<pid>/<name>: how many, or -errno. */
@@ -21,9 +23,14 @@ bool sbx_census_add(struct sbx_table *t, long pid, bool serials,
 
 /* Of the members: the greatest pid, or 0. */
 long sbx_census_newest(const struct sbx_table *t);
+/* Was that process stopped, when it was looked at? */
+bool sbx_census_is_stopped(const struct sbx_table *t, long pid);
 /* Appends the payload of KILLED; of many members only the first. */
 void sbx_census_encode(const struct sbx_table *t, struct sbx_buf *b);
 
+/* What wait4() said, as EXIT says it; oom is left alone. */
+void sbx_census_exit(struct sbx_msg_exit *m, int status,
+                     const struct rusage *usage);
 /* "oom_kill <n>" in the text of a memory controller's file; else 0. */
 uint64_t sbx_census_oom(const char *text, size_t len);
 

@@ -57,6 +57,12 @@ int sbx_channel_find(uint32_t id, struct sbx_channel **out) {
   return 0;
 }
 
+int sbx_channel_no_frame(struct sbx_channel *c, const struct sbx_frame *frame) {
+  (void)c;
+  (void)frame;
+  return SBX_EPROTO;
+}
+
 int sbx_read_stream(const struct sbx_frame *frame, uint8_t *stream) {
   if (frame->len > 1 + SBX_FRAME_DATA_MAX ||
       (frame->type == SBX_MSG_EOF ? frame->len != 1 : frame->len < 2))

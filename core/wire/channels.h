@@ -38,6 +38,9 @@ bool sbx_channel_claim(uint32_t id);
  * has ended. */
 int sbx_channel_find(uint32_t id, struct sbx_channel **out);
 
+/* For channels that get no frame but FORGET. */
+int sbx_channel_no_frame(struct sbx_channel *c, const struct sbx_frame *frame);
+
 /* DATA and EOF: the stream, and in frame->data what follows it. */
 int sbx_read_stream(const struct sbx_frame *frame, uint8_t *stream);
 int sbx_read_credit(const struct sbx_frame *frame, uint8_t *stream,
