@@ -13,7 +13,7 @@
 #include "local_session.h"
 
 /* chown dac_override fowner kill setgid setuid setpcap */
-#define SUP_CAPABILITIES 0x1ebu
+#define SUP_CAPABILITIES UINT64_C(0x1eb)
 #define SUP_CONTAINER    "--container"
 
 static const char *sup_program_path(void) {

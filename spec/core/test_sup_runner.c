@@ -233,8 +233,9 @@ static void a_terminal_has_a_size(void) {
   sbx_op_unref(&resize->base.op);
   usleep(500000);
   start = run_process_op(mb, s, &sbx_logs_op_class, "a", 0);
-  CHECK(memmem(start->text[0].data, start->text[0].len, "40 50\r\n", 7) !=
-        NULL);
+  CHECK(start->text[0].len > 0 &&
+        memmem(start->text[0].data, start->text[0].len, "40 50\r\n", 7) !=
+            NULL);
   sbx_op_unref(&start->base.op);
   sbx_op_unref(&run_process_op(mb, s, &sbx_drop_op_class, "a", 500)->base.op);
   close_session(mb, s);
