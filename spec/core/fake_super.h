@@ -23,11 +23,10 @@ struct sbx_super sbx_super = {.workspace = -1};
 
 static struct sbx_list fake_turns = {&fake_turns, &fake_turns};
 static struct sbx_handler *fake_handlers[64];
-static struct sbx_channel *fake_channels[64];
 static struct sbx_buf fake_out; /* frames, as the owner gets them */
 static size_t fake_frame;
 static uint32_t fake_id;
-static int fake_entered; /* sbx_user_enter without leave */
+static int fake_entered; /* sbx_creds_enter without leave */
 static char fake_dir[64];
 
 void sbx_turn_queue(struct sbx_turn *t) {
@@ -60,36 +59,6 @@ void sbx_loop_drop(struct sbx_handler *h) {
   h->fd = -1;
 }
 
-void sbx_channel_open(struct sbx_channel *c, uint32_t id,
-                      const struct sbx_channel_ops *ops) {
-  c->id = id;
-  c->ops = ops;
-  REQUIRE(!fake_channels[id % 64]);
-  fake_channels[id % 64] = c;
-}
-
-void sbx_channel_close(struct sbx_channel *c) {
-  if (c->id)
-    fake_channels[c->id % 64] = NULL;
-  c->id = 0;
-}
-
-int sbx_read_stream(const struct sbx_frame *f, uint8_t *stream) {
-  if (f->len < 1 || f->len > 1 + SBX_FRAME_DATA_MAX)
-    return SBX_EPROTO;
-  *stream = f->data ? f->data[0] : SBX_MSG_STDIN;
-  return 0;
-}
-
-int sbx_read_credit(const struct sbx_frame *f, uint8_t *stream,
-                    uint32_t *bytes) {
-  if (f->len != 5)
-    return SBX_EPROTO;
-  *stream = f->data[0];
-  *bytes = sbx_get_u32(f->data + 1);
-  return 0;
-}
-
 struct sbx_buf *sbx_link_begin(void) {
   fake_frame = fake_out.len;
   sbx_buf_append(&fake_out, "0123456789ab", SBX_FRAME_HEAD);
@@ -120,13 +89,13 @@ void sbx_link_credit(uint32_t id, uint8_t stream, uint32_t bytes) {
   sbx_link_end(id, SBX_MSG_CREDIT);
 }
 
-void sbx_user_enter(void) {
+void sbx_creds_enter(void) {
   CHECK_INT(fake_entered++, 0);
   if (sbx_super.user.uid != 0)
     setfsuid(sbx_super.user.uid); /* takes the rights of root away, too */
 }
 
-void sbx_user_leave(void) {
+void sbx_creds_leave(void) {
   CHECK_INT(--fake_entered, 0);
   setfsuid(geteuid());
 }
@@ -169,19 +138,26 @@ static inline bool fake_get(struct sbx_frame *f) {
   return true;
 }
 
-/* A frame for an open channel; false: there is none. */
+/* The open channel; NULL when it has ended. */
+static inline struct sbx_channel *fake_channel(uint32_t id) {
+  struct sbx_channel *c = NULL;
+  CHECK_INT(sbx_channel_find(id, &c), 0);
+  return c;
+}
+
+/* A frame for a channel; false: it has ended. */
 static inline bool fake_send(uint32_t id, uint8_t type, const void *data,
                              size_t len, int *rc) {
-  struct sbx_channel *c = fake_channels[id % 64];
+  struct sbx_channel *c = fake_channel(id);
   struct sbx_frame f = {.id = id, .type = type, .data = data, .len = len};
-  if (!c || c->id != id)
+  if (!c)
     return false;
   *rc = c->ops->frame(c, &f);
   return true;
 }
 
 static inline void fake_forget(uint32_t id) {
-  struct sbx_channel *c = fake_channels[id % 64];
+  struct sbx_channel *c = fake_channel(id);
   if (c) {
     sbx_channel_close(c);
     c->ops->forget(c);
@@ -201,7 +177,8 @@ static inline uint32_t fake_start(struct sbx_msg_file m) {
     m.other = fake_str("");
   REQUIRE(sbx_file_encode(&b, &m) == 0);
   REQUIRE(sbx_file_decode(&back, b.data, b.len) == 0);
-  sbx_files_start(++fake_id, &back);
+  CHECK(sbx_channel_claim(++fake_id));
+  sbx_files_start(fake_id, &back);
   sbx_buf_fini(&b);
   return fake_id;
 }
@@ -229,8 +206,7 @@ static inline void fake_open(void) {
 static inline void fake_close(void) {
   char text[128];
   close(sbx_super.workspace);
-  snprintf(text, sizeof(text), "chmod -R u+rwx %s; rm -rf %s", fake_dir,
-           fake_dir);
+  snprintf(text, sizeof(text), "rm -rf %s", fake_dir);
   CHECK_INT(system(text), 0);
   sbx_buf_fini(&fake_out);
 }

@@ -1,185 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <pthread.h>
+/* The supervisor's file operations, with openat2() and without. */
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "fake_super.h"
-
-#define ANY UINT64_MAX
-
-/* All that came until DONE. */
-struct answer {
-  int error;
-  uint8_t code;
-  char text[16];
-  struct sbx_buf data;  /* of READ */
-  struct sbx_buf names; /* of entries: type, path, and what a link says */
-  unsigned entries, frames;
-  struct sbx_msg_entry last;
-};
-
-static struct answer a;
-
-static void reset(void) {
-  sbx_buf_fini(&a.data);
-  sbx_buf_fini(&a.names);
-  memset(&a, 0, sizeof(a));
-  a.data.max = a.names.max = SIZE_MAX;
-  a.error = -1;
-}
-
-static void on_entries(const struct sbx_frame *f) {
-  struct sbx_msg_entries m;
-  struct sbx_str s;
-  REQUIRE(sbx_entries_decode(&m, f->data, f->len) == 0);
-  CHECK(m.entries.count > 0);
-  a.frames++;
-  while (sbx_strs_next(&m.entries, &s)) {
-    struct sbx_msg_entry e;
-    REQUIRE(sbx_entry_decode(&e, s.data, s.len) == 0);
-    a.entries++;
-    a.last = e;
-    sbx_buf_append(&a.names, &e.type, 1);
-    sbx_buf_append(&a.names, e.path.data, e.path.len);
-    if (e.target.len)
-      sbx_buf_append(&a.names, ">", 1);
-    sbx_buf_append(&a.names, e.target.data, e.target.len);
-    sbx_buf_append(&a.names, " ", 1);
-  }
-}
-
-/* Takes what has come; gives credit back. True when it is done. */
-static bool collect(uint32_t id) {
-  struct sbx_frame f;
-  struct sbx_msg_done done;
-  int rc;
-  while (fake_get(&f)) {
-    CHECK_INT(f.id, id);
-    CHECK_INT(a.error, -1); /* nothing comes behind DONE */
-    if (f.type == SBX_MSG_DATA) {
-      CHECK_INT(f.data[0], SBX_MSG_STDOUT);
-      CHECK(f.len > 1 && f.len <= 1 + SBX_FRAME_DATA_MAX);
-      sbx_buf_append(&a.data, f.data + 1, f.len - 1);
-      uint8_t raw[5] = {SBX_MSG_STDOUT};
-      sbx_put_u32(raw + 1, (uint32_t)f.len - 1);
-      if (fake_send(id, SBX_MSG_CREDIT, raw, 5, &rc))
-        CHECK_INT(rc, 0);
-    } else if (f.type == SBX_MSG_ENTRY) {
-      on_entries(&f);
-    } else if (f.type == SBX_MSG_DONE) {
-      REQUIRE(sbx_done_decode(&done, f.data, f.len) == 0);
-      a.error = (int)done.error;
-      a.code = done.code;
-      snprintf(a.text, sizeof(a.text), "%s", (const char *)done.text.data);
-    } else {
-      CHECK_INT(f.type, SBX_MSG_CREDIT);
-    }
-  }
-  return a.error >= 0;
-}
-
-static int finish(uint32_t id) {
-  for (int i = 0; !collect(id); i++) {
-    REQUIRE(i < 100000);
-    fake_round();
-  }
-  CHECK(!fake_channels[id % 64]);
-  return a.error;
-}
-
-static int ask(struct sbx_msg_file m) {
-  reset();
-  return finish(fake_start(m));
-}
-
-static int on(uint8_t verb, const char *path) {
-  return ask((struct sbx_msg_file){.verb = verb, .path = fake_str(path)});
-}
-
-static int deep(uint8_t verb, const char *path) {
-  return ask((struct sbx_msg_file){.verb = verb,
-                                   .path = fake_str(path),
-                                   .length = ANY,
-                                   .flags = SBX_FILE_RECURSIVE});
-}
-
-static int two(uint8_t verb, const char *path, const char *other) {
-  return ask((struct sbx_msg_file){
-      .verb = verb, .path = fake_str(path), .other = fake_str(other)});
-}
-
-static int read_part(const char *path, uint64_t offset, uint64_t length,
-                     uint32_t credit) {
-  return ask((struct sbx_msg_file){.verb = SBX_FILE_READ,
-                                   .path = fake_str(path),
-                                   .offset = offset,
-                                   .length = length,
-                                   .credit = credit});
-}
-
-static int read_all(const char *path) {
-  return read_part(path, 0, ANY, 256 * 1024);
-}
-
-static void send_data(uint32_t id, const uint8_t *data, size_t len) {
-  static uint8_t raw[1 + SBX_FRAME_DATA_MAX];
-  int rc = 0;
-  while (len > 0) {
-    size_t n = len < SBX_FRAME_DATA_MAX ? len : SBX_FRAME_DATA_MAX;
-    raw[0] = SBX_MSG_STDIN;
-    memcpy(raw + 1, data, n);
-    fake_send(id, SBX_MSG_DATA, raw, 1 + n, &rc);
-    CHECK_INT(rc, 0);
-    data += n;
-    len -= n;
-  }
-}
-
-static int write_mode(const char *path, const void *data, size_t len,
-                      int mode) {
-  int rc = 0;
-  reset();
-  uint32_t id = fake_start((struct sbx_msg_file){
-      .verb = SBX_FILE_WRITE,
-      .path = fake_str(path),
-      .flags = SBX_FILE_PARENTS | (mode < 0 ? 0 : SBX_FILE_MODE),
-      .mode = mode < 0 ? 0 : (uint32_t)mode,
-      .length = len});
-  send_data(id, data, len);
-  fake_send(id, SBX_MSG_EOF, "", 1, &rc);
-  CHECK_INT(rc, 0);
-  return finish(id);
-}
-
-static int write_all(const char *path, const char *text) {
-  return write_mode(path, text, strlen(text), -1);
-}
-
-static void check_bytes(const struct sbx_buf *got, const char *want) {
-  CHECK_MEM(got->len ? got->data : (uint8_t *)"", got->len, want, strlen(want));
-}
-
-static void check_read(const char *path, const char *text) {
-  if (CHECK_INT(read_all(path), 0))
-    check_bytes(&a.data, text);
-  else
-    fprintf(stderr, "  for %s\n", path);
-}
-
-static void check_names(const char *want) {
-  check_bytes(&a.names, want);
-}
-
-static void check_list(const char *path, const char *want) {
-  ask((struct sbx_msg_file){
-      .verb = SBX_FILE_LIST, .path = fake_str(path), .length = ANY});
-  CHECK_INT(a.error, 0);
-  check_names(want);
-}
-
-static void clean(void) {
-  fake_sh("chmod -R u+rwx .; rm -rf ./* ./.[!.]* ./..?*");
-}
+#include "base/buf.h"
+#include "files_owner.h"
+#include "wire/msg.h"
 
 static void content(void) {
   static uint8_t data[3 * 1024 * 1024 + 17];
@@ -384,7 +210,7 @@ static void unwritten(void) {
     if (way == 2) { /* there was no memory for a frame */
       struct sbx_frame f = {.id = id, .type = SBX_MSG_DATA, .len = 2};
       f.skipped = true;
-      rc = fake_channels[id % 64]->ops->frame(fake_channels[id % 64], &f);
+      rc = fake_channel(id)->ops->frame(fake_channel(id), &f);
     }
     CHECK_INT(rc, 0);
     if (way <= 2) {
@@ -541,27 +367,6 @@ static void depth(void) {
   }
 }
 
-static void rights(void) {
-  if (geteuid() != 0)
-    return;
-  sbx_super.user.uid = 65534;
-  fake_sh("mkdir locked; echo old >locked/f; chmod 755 locked; echo s >shut;"
-          "chmod 600 shut; mkdir cell; chmod 700 cell; mkdir cell/x");
-  CHECK_INT(write_all("locked/f", "new"), EACCES);
-  CHECK_INT(a.code, SBX_DONE_PATH);
-  CHECK_INT(read_all("shut"), EACCES);
-  CHECK_INT(on(SBX_FILE_STAT, "cell/x"), EACCES);
-  CHECK_INT(deep(SBX_FILE_LIST, "cell"), EACCES);
-  CHECK_INT(on(SBX_FILE_WATCH, "cell"), EACCES);
-  CHECK_INT(deep(SBX_FILE_REMOVE, "locked"), EACCES);
-  CHECK_INT(deep(SBX_FILE_LIST, "."), 0);
-  CHECK_INT(a.entries, 4); /* without what is in the cell */
-  CHECK_INT(write_all("mine", "x"), 0);
-  fake_sh("test $(stat -c %u mine) = 65534; test old = $(cat locked/f);"
-          "test \"$(ls -A locked)\" = f");
-  sbx_super.user.uid = 0;
-}
-
 static void forgotten(void) {
   fake_sh("mkdir t; seq -f t/%g 3000 | xargs touch; truncate -s 10M big");
   for (int rounds = 0; rounds < 3; rounds++) {
@@ -588,70 +393,10 @@ static void forgotten(void) {
   fake_sh("test -d t && test -e t/3000 || test -n \"$(ls t)\"");
 }
 
-/* Somebody swaps a directory and a link that leads out, and a file and such a
- * link, as fast as possible. */
-static atomic_bool racing;
-
-static void *racer(void *arg) {
-  char one[128], two_[128], f[128], g[128];
-  (void)arg;
-  snprintf(one, sizeof(one), "%s/work/swap", fake_dir);
-  snprintf(two_, sizeof(two_), "%s/work/other", fake_dir);
-  snprintf(f, sizeof(f), "%s/work/in/file", fake_dir);
-  snprintf(g, sizeof(g), "%s/work/in/link", fake_dir);
-  while (racing) {
-    renameat2(AT_FDCWD, one, AT_FDCWD, two_, RENAME_EXCHANGE);
-    renameat2(AT_FDCWD, f, AT_FDCWD, g, RENAME_EXCHANGE);
-  }
-  return NULL;
-}
-
-static void races(void) {
-  pthread_t thread;
-  unsigned good = 0, tries = 0;
-  fake_sh("mkdir swap in; ln -s \"$PWD/../out\" other; echo mine >swap/secret;"
-          "echo mine >in/file; ln -s \"$PWD/../out/secret\" in/link;"
-          "ls -lA --time-style=full-iso ../out >../before");
-  racing = true;
-  REQUIRE(pthread_create(&thread, NULL, racer, NULL) == 0);
-  uint64_t until = sbx_now_ms() + 500;
-  while (sbx_now_ms() < until) {
-    const char *paths[] = {"swap/secret", "in/file", "other/secret", "in/link"};
-    for (int i = 0; i < 4; i++) {
-      int rc = read_all(paths[i]);
-      tries++;
-      if (rc == 0) {
-        good++;
-        CHECK(a.data.len > 0 && a.data.data[0] == 'm');
-      }
-      write_all(paths[i], "mine\n");
-    }
-    on(SBX_FILE_MKDIR, "swap/new");
-    write_all("other/deep/er", "mine\n");
-    on(SBX_FILE_STAT, "swap/secret");
-    if (a.error == 0)
-      CHECK_INT(a.last.size, 5);
-    two(SBX_FILE_SYMLINK, "swap/sym", "x");
-    two(SBX_FILE_RENAME, "swap/sym", "other/sym");
-    on(SBX_FILE_REMOVE, "other/sym");
-    deep(SBX_FILE_REMOVE, "swap/deep");
-    deep(SBX_FILE_LIST, "swap");
-    if (a.error == 0 && a.names.len)
-      CHECK(!memmem(a.names.data, a.names.len, "there", 5));
-  }
-  racing = false;
-  pthread_join(thread, NULL);
-  CHECK(good > 0);
-  CHECK(tries > good);
-  fake_sh("ls -lA --time-style=full-iso ../out >../after;"
-          "cmp ../before ../after");
-  fprintf(stderr, "races: %u of %u reads came through\n", good, tries);
-}
-
 int main(void) {
-  void (*const cases[])(void) = {content, credit,    links,     special,
-                                 written, unwritten, listing,   entries,
-                                 depth,   rights,    forgotten, races};
+  void (*const cases[])(void) = {content, credit,    links,   special,
+                                 written, unwritten, listing, entries,
+                                 depth,   forgotten};
   fake_open();
   int fds = fake_fds();
   for (int way = 0; way < 2; way++) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/buf.h"
 #include "fake_super.h"
+#include "wire/msg.h"
 
 /* What a watch was told, as "c:path m:path "; kinds are r c m d l. */
 static struct sbx_buf told;
