@@ -18,7 +18,8 @@
 #include "proc/process_op.h"
 #include "proc/session_op.h"
 
-static struct sbx_request *shell_request(const char *script, const char *arg) {
+static inline struct sbx_request *shell_request(const char *script,
+                                                const char *arg) {
   struct sbx_request *r = NULL;
 
   REQUIRE(sbx_request_new(&r) == 0);
@@ -55,7 +56,7 @@ static inline struct sbx_session *local_session(struct sbx_mailbox *mb,
 }
 
 /* Takes news until op is done, at most 20 s. */
-static bool await(struct sbx_mailbox *mb, struct sbx_op *op) {
+static inline bool await(struct sbx_mailbox *mb, struct sbx_op *op) {
   uint64_t end = sbx_now_ms() + 20000;
 
   while (!sbx_op_done(op) && sbx_now_ms() < end) {
@@ -67,7 +68,7 @@ static bool await(struct sbx_mailbox *mb, struct sbx_op *op) {
   return CHECK(sbx_op_done(op));
 }
 
-static void open_session(struct sbx_mailbox *mb, struct sbx_session *s) {
+static inline void open_session(struct sbx_mailbox *mb, struct sbx_session *s) {
   struct sbx_open_op *op = sbx_open_op_new(mb, s, 10000);
 
   sbx_op_submit(&op->base.op);
@@ -77,7 +78,8 @@ static void open_session(struct sbx_mailbox *mb, struct sbx_session *s) {
   sbx_op_unref(&op->base.op);
 }
 
-static void close_session(struct sbx_mailbox *mb, struct sbx_session *s) {
+static inline void close_session(struct sbx_mailbox *mb,
+                                 struct sbx_session *s) {
   struct sbx_closed_op *op = sbx_closed_op_new(mb, s, 10000);
 
   CHECK_INT(sbx_session_close(s), 0);
@@ -90,7 +92,7 @@ static void close_session(struct sbx_mailbox *mb, struct sbx_session *s) {
 }
 
 /* `sh -c text` */
-static struct sbx_command_copy shell_command(const char *text) {
+static inline struct sbx_command_copy shell_command(const char *text) {
   struct sbx_command_copy c = {.argv = calloc(4, sizeof(char *)), .argc = 3};
 
   c.argv[0] = strdup("sh");
@@ -99,9 +101,10 @@ static struct sbx_command_copy shell_command(const char *text) {
   return c;
 }
 
-static struct sbx_exec_op *new_exec(struct sbx_mailbox *mb,
-                                    struct sbx_session *s, const char *text,
-                                    uint64_t timeout_ms) {
+static inline struct sbx_exec_op *new_exec(struct sbx_mailbox *mb,
+                                           struct sbx_session *s,
+                                           const char *text,
+                                           uint64_t timeout_ms) {
   struct sbx_exec_options options = {
       .command = shell_command(text),
       .timeout_ms = timeout_ms,
@@ -112,9 +115,10 @@ static struct sbx_exec_op *new_exec(struct sbx_mailbox *mb,
   return sbx_exec_op_new(mb, s, &options);
 }
 
-static struct sbx_process_op *new_start(struct sbx_mailbox *mb,
-                                        struct sbx_session *s, const char *id,
-                                        const char *text) {
+static inline struct sbx_process_op *new_start(struct sbx_mailbox *mb,
+                                               struct sbx_session *s,
+                                               const char *id,
+                                               const char *text) {
   struct sbx_process_op *op =
       sbx_process_op_new(&sbx_start_op_class, mb, s, id);
 
@@ -124,10 +128,9 @@ static struct sbx_process_op *new_start(struct sbx_mailbox *mb,
 }
 
 /* Submits an operation on a process and waits for it; the caller unrefs. */
-static struct sbx_process_op *run_process_op(struct sbx_mailbox *mb,
-                                             struct sbx_session *s,
-                                             const struct sbx_op_class *cls,
-                                             const char *id, uint64_t ms) {
+static inline struct sbx_process_op *
+run_process_op(struct sbx_mailbox *mb, struct sbx_session *s,
+               const struct sbx_op_class *cls, const char *id, uint64_t ms) {
   struct sbx_process_op *op = sbx_process_op_new(cls, mb, s, id);
 
   op->time_ms = ms;

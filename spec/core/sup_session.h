@@ -16,7 +16,7 @@
 #define SUP_CAPABILITIES UINT64_C(0x1eb)
 #define SUP_CONTAINER    "--container"
 
-static const char *sup_program_path(void) {
+static inline const char *sup_program_path(void) {
   static char path[512];
   const char *build = getenv("SBX_BUILD");
 
@@ -32,7 +32,7 @@ static const char *sup_program_path(void) {
 }
 
 /* False when this machine cannot run the tests. */
-static bool sup_session_is_possible(void) {
+static inline bool sup_session_is_possible(void) {
   if (geteuid() == 0 && access(sup_program_path(), X_OK) == 0)
     return true;
   fprintf(stderr, "skipped: needs root and %s\n", sup_program_path());
@@ -41,7 +41,7 @@ static bool sup_session_is_possible(void) {
 
 /* What the "engine's client" does: the test itself, with SUP_CONTAINER and a
  * program as its arguments. Its status is that of the container. */
-static int sup_container(const char *program) {
+static inline int sup_container(const char *program) {
   int status = 0;
   pid_t pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | CLONE_NEWNS | SIGCHLD, 0,
                              0, 0, 0);
@@ -65,7 +65,7 @@ static int sup_container(const char *program) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static struct sbx_request *container_request(const char *program) {
+static inline struct sbx_request *container_request(const char *program) {
   struct sbx_request *r = NULL;
   char self[512] = "";
 
@@ -79,11 +79,10 @@ static struct sbx_request *container_request(const char *program) {
 }
 
 /* Any attach request in place of the container. */
-static struct sbx_session *session_over(struct sbx_mailbox *mb,
-                                        struct sbx_request *attach,
-                                        const char *user, uint64_t ttl_ms,
-                                        uint64_t idle_ms,
-                                        size_t max_processes) {
+static inline struct sbx_session *
+session_over(struct sbx_mailbox *mb, struct sbx_request *attach,
+             const char *user, uint64_t ttl_ms, uint64_t idle_ms,
+             size_t max_processes) {
   struct sbx_session_options options = {
       .workdir = strdup("/tmp"),
       .attach = attach,
@@ -102,9 +101,10 @@ static struct sbx_session *session_over(struct sbx_mailbox *mb,
   return s;
 }
 
-static struct sbx_session *sup_session(struct sbx_mailbox *mb,
-                                       size_t max_processes, uint64_t ttl_ms,
-                                       uint64_t idle_ms) {
+static inline struct sbx_session *sup_session(struct sbx_mailbox *mb,
+                                              size_t max_processes,
+                                              uint64_t ttl_ms,
+                                              uint64_t idle_ms) {
   return session_over(mb, container_request(sup_program_path()), "", ttl_ms,
                       idle_ms, max_processes);
 }
