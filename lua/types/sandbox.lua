@@ -151,6 +151,14 @@
 ---@field stderr_omitted_bytes integer
 ---@field stdout_cut_at integer?      where the bytes are missing, if some are
 ---@field stderr_cut_at integer?
+---@field usage anvia.sandbox.Usage?  with the supervisor
+---@field oom_killed boolean          the kernel killed it for want of memory, as far as can be told
+
+--- What a command used, with the children that it waited for.
+---@class anvia.sandbox.Usage
+---@field user_ms integer
+---@field system_ms integer
+---@field max_rss_bytes integer
 
 ---@class anvia.sandbox.ExecStreamEvent
 ---@field type "stdout"|"stderr"|"exit"|"error"
@@ -160,6 +168,11 @@
 
 ---@class anvia.sandbox.ProcessOptions: anvia.sandbox.CommandOptions
 ---@field stdin boolean? [false] true: write_process() can write to it
+---@field pty anvia.sandbox.TerminalSize? a terminal; with the supervisor
+
+---@class anvia.sandbox.TerminalSize
+---@field rows integer
+---@field cols integer
 
 ---@class anvia.sandbox.ProcessInfo
 ---@field id string
@@ -169,6 +182,8 @@
 ---@field status "running"|"exited"|"stopped"
 ---@field exit_code integer?
 ---@field signal string?
+---@field usage anvia.sandbox.Usage? once it has ended; with the supervisor
+---@field oom_killed boolean? once it has ended
 ---@field started_at integer   wall clock, ms
 ---@field ended_at integer?
 

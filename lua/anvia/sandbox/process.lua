@@ -14,8 +14,15 @@ local GRACE_PERIOD_MS = 5000
 -- Longer than any session: the watcher waits for the end of the process.
 local FOREVER_MS = 2 ^ 52
 
+local TERMINAL_SIDE = options.integer(1, 65535)
+local TERMINAL = options.record({
+  rows = { TERMINAL_SIDE, required = true },
+  cols = { TERMINAL_SIDE, required = true },
+})
+
 local START_OPTIONS = {
   stdin = { options.boolean, default = false },
+  pty = TERMINAL,
 }
 for name, field in pairs(exec.COMMAND) do
   START_OPTIONS[name] = field
@@ -53,7 +60,8 @@ local methods = {}
 --- Starts a process that runs until it ends or is stopped.
 ---
 --- Returns when the program is about to run. A program that is missing or cannot be
---- executed is an error with the code "process", and leaves no record.
+--- executed is an error with the code "process", and leaves no record. With `pty` it sits
+--- at a terminal, which is its input and both of its outputs; that takes the supervisor.
 ---@param opts anvia.sandbox.ProcessOptions
 ---@return anvia.sandbox.ProcessInfo? info
 ---@return anvia.sandbox.Error? err
@@ -83,6 +91,7 @@ function methods:start_process(opts)
       cwd = directory,
       env = exec.environment(self, opts.env),
       stdin = opts.stdin,
+      pty = opts.pty and { opts.pty.rows, opts.pty.cols },
       timeout_ms = self._limits.timeout_ms,
     })
   end)
@@ -139,6 +148,19 @@ function methods:signal_process(id, name)
   options.check_argument("signal_process", SIGNAL, short, "name")
   return self:_call("signal_process", function(cs)
     return cs:signal(id, short)
+  end)
+end
+
+--- Gives the terminal of a process another size, and tells the process.
+---@param id string
+---@param size anvia.sandbox.TerminalSize
+---@return anvia.sandbox.ProcessInfo? info
+---@return anvia.sandbox.Error? err
+function methods:resize_process(id, size)
+  options.check_argument("resize_process", ID, id, "id")
+  size = options.check("resize_process", TERMINAL, size)
+  return self:_call("resize_process", function(cs)
+    return cs:resize(id, size.rows, size.cols)
   end)
 end
 

@@ -73,12 +73,12 @@ language.tools = {
   wait_for_port = "port",
   list_ports = "tool", list_processes = "tool", process_info = "tool", read_process_logs = "tool",
   stop_process = "tool", signal_process = "tool", wait_process = "tool",
-  close_process_stdin = "tool",
+  close_process_stdin = "tool", resize_process = "tool",
 }
 
 --- Those that only look at, or end, what the session itself started: allowed unless a rule speaks.
 language.harmless = { list_ports = true, list_processes = true, process_info = true,
   read_process_logs = true, stop_process = true, signal_process = true, wait_process = true,
-  close_process_stdin = true }
+  close_process_stdin = true, resize_process = true }
 
 return language
