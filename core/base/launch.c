@@ -99,6 +99,12 @@ int sbx_launch_open(struct sbx_launch *l, bool input, uint16_t rows,
   return rc;
 }
 
+void sbx_launch_limit(struct sbx_launch *l, int which, int resource,
+                      uint64_t value) {
+  l->limits[which].resource = resource;
+  l->limits[which].limit = (struct rlimit){value, value};
+}
+
 void sbx_launch_fail(int report, int stage, int error) {
   struct sbx_launch_report r = {stage, error};
   ssize_t n = write(report, &r, sizeof(r));

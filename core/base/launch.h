@@ -39,6 +39,10 @@ int sbx_launch_open(struct sbx_launch *l, bool input, uint16_t rows,
 void sbx_launch_close(struct sbx_launch *l);
 void sbx_launch_close_ends(struct sbx_launch_ends *ours);
 
+/* Of the child: soft and hard. */
+void sbx_launch_limit(struct sbx_launch *l, int which, int resource,
+                      uint64_t value);
+
 enum sbx_launch_stage {
   SBX_LAUNCH_REFUSED = 1,
   SBX_LAUNCH_CWD,

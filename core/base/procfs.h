@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* procfs.h - reads /proc, whose directory the caller keeps open. Not for more
- * than one thread with the same descriptor. */
+/* procfs.h - reads /proc, whose directory is kept open. One thread. */
 #ifndef SBX_BASE_PROCFS_H
 #define SBX_BASE_PROCFS_H
 
@@ -13,14 +12,20 @@
 /* Decimal digits and a NUL; where they begin, in out. */
 const char *sbx_pid_text(char out[SBX_PID_TEXT], long pid);
 
+/* 0 or -errno. Before anything else. */
+int sbx_procfs_init(void);
+
 /* Calls each with every pid but 1 and our own. True when none can have been
  * left out (but by ending or beginning meanwhile) and every call said true. */
-bool sbx_procfs_each(int proc, bool (*each)(int proc, long pid));
+bool sbx_procfs_each(bool (*each)(long pid));
 
-/* Opens, or reads the start of, /proc/<pid>/<name>: descriptor, bytes, or
- * -errno. -ENOENT and -ESRCH: the process has gone. */
-int sbx_procfs_open(int proc, long pid, const char *name);
-ssize_t sbx_procfs_read(int proc, long pid, const char *name, char *out,
-                        size_t cap);
+/* Reads the start of /proc/<pid>/<name>, as the user of base/creds where we may
+ * not ourselves: an environment is its own user's. Bytes, or -errno; -ENOENT
+ * and -ESRCH: the process has gone. */
+ssize_t sbx_procfs_read(long pid, const char *name, char *out, size_t cap);
+
+/* The same of the file where the memory controller of this container counts
+ * whom it killed. */
+ssize_t sbx_procfs_read_oom(char *out, size_t cap);
 
 #endif

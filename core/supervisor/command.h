@@ -53,13 +53,13 @@ void sbx_command_check(struct sbx_command *c);
 
 /* Takes fd when it succeeds, as taps and feeders do. */
 int sbx_output_open(struct sbx_output *o, int fd);
-void sbx_output_credit(struct sbx_output *o, uint32_t bytes);
+/* CREDIT, and DATA and EOF: 0 or SBX_EPROTO. */
+int sbx_output_credit(struct sbx_command *c, const struct sbx_frame *frame);
+int sbx_input_frame(struct sbx_command *c, const struct sbx_frame *frame);
 /* Sends what was captured. True when there will be no more of it. */
 bool sbx_output_ship(struct sbx_output *o);
 
 int sbx_input_open(struct sbx_command *c, int fd);
-/* DATA and EOF: 0 or SBX_EPROTO. */
-int sbx_input_frame(struct sbx_command *c, const struct sbx_frame *frame);
 
 /* ---- kill.c */
 

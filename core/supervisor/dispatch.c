@@ -43,10 +43,9 @@ static int open_channel(const struct sbx_frame *f) {
 
 static int forward(const struct sbx_frame *f) {
   struct sbx_channel *c;
-  if (sbx_channel_find(f->id, &c) < 0)
-    return SBX_EPROTO;
-  if (!c) /* it ended while this frame was on its way */
-    return 0;
+  int rc = sbx_channel_find(f->id, &c);
+  if (!c) /* it may have ended while this frame was on its way */
+    return rc;
   if (f->type != SBX_MSG_FORGET)
     return c->ops->frame(c, f);
   if (f->len > 0)
@@ -58,26 +57,13 @@ static int forward(const struct sbx_frame *f) {
 
 int sbx_dispatch(const struct sbx_frame *f) {
   sbx_lease_touch();
-  switch (f->type) {
-  case SBX_MSG_HELLO:
-  case SBX_MSG_TOUCH:
-  case SBX_MSG_SHUTDOWN:
+  if (f->type == SBX_MSG_HELLO || f->type == SBX_MSG_TOUCH ||
+      f->type == SBX_MSG_SHUTDOWN)
     return f->id == 0 ? sbx_lease_frame(f) : SBX_EPROTO;
-  case SBX_MSG_SPAWN:
-  case SBX_MSG_FILE:
-  case SBX_MSG_PORT:
-  case SBX_MSG_PORTS:
+  if (f->type == SBX_MSG_SPAWN || f->type == SBX_MSG_PORTS ||
+      f->type == SBX_MSG_PORT || f->type == SBX_MSG_FILE)
     return open_channel(f);
-  case SBX_MSG_DATA:
-  case SBX_MSG_EOF:
-  case SBX_MSG_CREDIT:
-  case SBX_MSG_SIGNAL:
-  case SBX_MSG_KILL:
-  case SBX_MSG_COUNT:
-  case SBX_MSG_RESIZE:
-  case SBX_MSG_FORGET:
+  if (f->type >= SBX_MSG_DATA && f->type <= SBX_MSG_FORGET)
     return forward(f);
-  default:
-    return SBX_EPROTO;
-  }
+  return SBX_EPROTO;
 }

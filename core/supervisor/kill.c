@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +9,6 @@
 #define PAUSE_MAX_MS     20                  /* between two looks */
 #define CAN_RAISE_LIMITS ((uint64_t)1 << 24) /* CAP_SYS_RESOURCE */
 
-static int proc_fd = -1, oom_fd = -1;
 static bool can_mark; /* our own limits leave room for serials */
 static struct sbx_table table;
 static struct sbx_list hunts;
@@ -23,42 +20,27 @@ static bool marks(void) {
 }
 
 void sbx_kill_mark(struct sbx_launch *l, uint64_t serial) {
-  const uint64_t rest = SBX_SERIAL_SUM - serial;
   if (!marks())
     return;
-  l->limits[0].resource = RLIMIT_LOCKS;
-  l->limits[0].limit = (struct rlimit){serial, serial};
-  l->limits[1].resource = RLIMIT_RSS;
-  l->limits[1].limit = (struct rlimit){rest, rest};
+  sbx_launch_limit(l, 0, RLIMIT_LOCKS, serial);
+  sbx_launch_limit(l, 1, RLIMIT_RSS, SBX_SERIAL_SUM - serial);
 }
 
 uint64_t sbx_kill_oom_count(void) {
   char text[512];
-  ssize_t n = oom_fd < 0 ? -1 : pread(oom_fd, text, sizeof(text), 0);
+  ssize_t n = sbx_procfs_read_oom(text, sizeof(text));
   return n > 0 ? sbx_census_oom(text, (size_t)n) : 0;
 }
 
-/* An environment can only be read by its own user. */
-static ssize_t read_proc(long pid, const char *name, char *out, size_t cap) {
-  ssize_t n = sbx_procfs_read(proc_fd, pid, name, out, cap);
-  if (n == -EACCES) {
-    sbx_creds_enter();
-    n = sbx_procfs_read(proc_fd, pid, name, out, cap);
-    sbx_creds_leave();
-  }
-  return n;
-}
-
-static bool add(int proc, long pid) {
-  (void)proc;
-  return sbx_census_add(&table, pid, marks(), read_proc, (char *)sbx_scratch,
-                        SBX_SCRATCH);
+static bool add(long pid) {
+  return sbx_census_add(&table, pid, marks(), sbx_procfs_read,
+                        (char *)sbx_scratch, SBX_SCRATCH);
 }
 
 /* Fills the table. False when it may not be all. */
 static bool look(void) {
   sbx_table_clear(&table);
-  return sbx_procfs_each(proc_fd, add);
+  return sbx_procfs_each(add);
 }
 
 static size_t find(const struct sbx_command *c) {
@@ -130,6 +112,7 @@ static void on_look(struct sbx_alarm *t) {
   struct sbx_list *it, *tmp;
   uint64_t now = sbx_now_ms(), at;
   bool again = true;
+
   for (int i = 0; i < 2 && again; i++) {
     bool saw_all = look();
     again = false;
@@ -153,7 +136,7 @@ void sbx_kill_look(void) {
     sbx_alarm_set(&next_look, 0);
 }
 
-static void begin(struct sbx_command *c, uint64_t grace_ms) {
+static int on_kill(struct sbx_command *c, uint64_t grace_ms) {
   if (c->kills++ > 0) {
     sbx_chase_hurry(&c->chase, sbx_now_ms(), grace_ms);
   } else {
@@ -162,6 +145,7 @@ static void begin(struct sbx_command *c, uint64_t grace_ms) {
   }
   pause_ms = 1;
   sbx_kill_look();
+  return 0;
 }
 
 static int on_signal(struct sbx_command *c, uint32_t number) {
@@ -180,10 +164,9 @@ int sbx_kill_frame(struct sbx_command *c, const struct sbx_frame *frame) {
     uint32_t number = sbx_get_u32(frame->data);
     return number >= 1 && number <= 64 ? on_signal(c, number) : SBX_EPROTO;
   }
-  if (frame->type != SBX_MSG_KILL || frame->len != 8 || !frame->data)
-    return SBX_EPROTO;
-  begin(c, sbx_get_u64(frame->data));
-  return 0;
+  if (frame->type == SBX_MSG_KILL && frame->len == 8 && frame->data)
+    return on_kill(c, sbx_get_u64(frame->data));
+  return SBX_EPROTO;
 }
 
 int sbx_kill_init(void) {
@@ -193,10 +176,5 @@ int sbx_kill_init(void) {
   can_mark = getrlimit(RLIMIT_LOCKS, &locks) == 0 &&
              getrlimit(RLIMIT_RSS, &rss) == 0 &&
              locks.rlim_max == RLIM_INFINITY && rss.rlim_max == RLIM_INFINITY;
-  oom_fd = open("/sys/fs/cgroup/memory.events", O_RDONLY | O_CLOEXEC);
-  if (oom_fd < 0)
-    oom_fd =
-        open("/sys/fs/cgroup/memory/memory.oom_control", O_RDONLY | O_CLOEXEC);
-  proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  return proc_fd < 0 ? -errno : 0;
+  return sbx_procfs_init();
 }

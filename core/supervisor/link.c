@@ -53,9 +53,9 @@ static void read_frames(struct sbx_turn *t) {
 }
 
 static void on_ready(struct sbx_handler *h, uint32_t events) {
-  if (h->fd == STDIN_FILENO && !paused)
-    sbx_turn_queue(&reading);
   (void)events; /* writing: the loop flushes */
+  if (h == &in && !paused)
+    sbx_turn_queue(&reading);
 }
 
 int sbx_link_init(void) {
@@ -101,8 +101,7 @@ void sbx_link_bye(uint8_t why) {
   uint64_t until = sbx_now_ms() + LAST_WORDS_MS;
   struct pollfd p = {.fd = STDOUT_FILENO, .events = POLLOUT};
   sbx_link_send(0, SBX_MSG_BYE, &why, 1);
-  for (sbx_link_flush(); sbx_outbox_used(&queue) > 0 && sbx_now_ms() < until;
-       sbx_link_flush())
+  while (sbx_link_flush(), sbx_outbox_used(&queue) > 0 && sbx_now_ms() < until)
     poll(&p, 1, 10);
   _exit(0);
 }

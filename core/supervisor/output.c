@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -7,7 +6,6 @@
 
 #define INPUT_CREDIT (256u * 1024)
 #define EARLY_MS     25
-#define CREDIT_MAX   (UINT64_MAX / 2)
 
 /* ---- outputs */
 
@@ -69,11 +67,16 @@ int sbx_output_open(struct sbx_output *o, int fd) {
   return sbx_tap_open(&o->tap, fd, &ops, !o->command->captures);
 }
 
-void sbx_output_credit(struct sbx_output *o, uint32_t bytes) {
-  if (o->credit < CREDIT_MAX)
-    o->credit += bytes;
-  sbx_tap_wake(&o->tap);
-  sbx_command_check(o->command);
+int sbx_output_credit(struct sbx_command *c, const struct sbx_frame *frame) {
+  uint8_t stream;
+  uint32_t bytes;
+  if (sbx_read_credit(frame, &stream, &bytes) < 0 ||
+      (stream != SBX_MSG_STDOUT && stream != SBX_MSG_STDERR))
+    return SBX_EPROTO;
+  c->out[stream - SBX_MSG_STDOUT].credit += bytes;
+  sbx_tap_wake(&c->out[stream - SBX_MSG_STDOUT].tap);
+  sbx_command_check(c);
+  return 0;
 }
 
 static void send_bytes(struct sbx_output *o, const uint8_t *data, size_t len) {

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "supervisor/super.h"
@@ -67,27 +66,27 @@ static void take(struct sbx_turn *t) {
 
 static void on_tick(struct sbx_alarm *t) {
   struct sbx_list *it, *tmp;
-  uint64_t began = sbx_now_ms(), wait;
+  uint64_t began = sbx_now_ms();
   read_tables();
   SBX_LIST_EACH (it, tmp, &watches) {
     struct watch *w = SBX_LIST_OWNER(it, struct watch, link);
     if (sbx_listening_sum(&sockets, w->port) != w->told)
       sbx_turn_queue(&w->turn);
   }
-  wait = (sbx_now_ms() - began) * TICK_FACTOR;
+  uint64_t wait = (sbx_now_ms() - began) * TICK_FACTOR;
   sbx_alarm_set(t, began + (wait > TICK_MS ? wait : TICK_MS));
 }
 
 void sbx_ports_start(uint32_t id, uint16_t port) {
   static const struct sbx_channel_ops ops = {sbx_channel_no_frame, end};
   struct watch *w = calloc(1, sizeof(*w));
-  if (!w) {
-    sbx_link_done(id, SBX_DONE_REFUSED, ENOMEM, "");
-    return;
-  }
   if (!watches.next) {
     sbx_list_init(&watches);
     sbx_listening_init(&sockets);
+  }
+  if (!w) {
+    sbx_link_done(id, SBX_DONE_REFUSED, ENOMEM, "");
+    return;
   }
   w->port = port;
   w->turn.take = take;
@@ -96,6 +95,6 @@ void sbx_ports_start(uint32_t id, uint16_t port) {
   sbx_channel_open(&w->channel, id, &ops);
   sbx_turn_queue(&w->turn);
   tick.fire = on_tick;
-  if (port != 0 && tick.link.next == NULL)
+  if (port != 0 && !sbx_list_is_linked(&tick.link))
     sbx_alarm_set(&tick, sbx_now_ms() + TICK_MS);
 }

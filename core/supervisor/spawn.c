@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "supervisor/command.h"
 
@@ -11,7 +10,9 @@ extern char **environ;
 
 static uint64_t last_serial;
 
-static void destroy(struct sbx_command *c) {
+void sbx_command_free(struct sbx_command *c) {
+  if (c->channel.id != 0 || c->child.running || sbx_list_is_linked(&c->hunt))
+    return;
   for (int i = 0; i < 2; i++) {
     sbx_tap_drop(&c->out[i].tap);
     sbx_shipment_fini(&c->out[i].shipment);
@@ -20,11 +21,6 @@ static void destroy(struct sbx_command *c) {
   sbx_turn_drop(&c->shipping);
   sbx_alarm_stop(&c->early);
   free(c);
-}
-
-void sbx_command_free(struct sbx_command *c) {
-  if (c->channel.id == 0 && !c->child.running && !sbx_list_is_linked(&c->hunt))
-    destroy(c);
 }
 
 static bool is_over(const struct sbx_command *c) {
@@ -43,6 +39,7 @@ static void conclude(struct sbx_command *c) {
   sbx_exit_encode(sbx_link_begin(), &c->exit);
   sbx_link_end(c->channel.id, SBX_MSG_EXIT);
   c->concluded = true;
+  sbx_alarm_stop(&c->early);
   sbx_feeder_fini(&c->in);
 }
 
@@ -60,15 +57,14 @@ static void ship(struct sbx_turn *t) {
 }
 
 static void on_early(struct sbx_alarm *t) {
-  struct sbx_command *c = SBX_LIST_OWNER(t, struct sbx_command, early);
-  if (c->child.running && c->channel.id != 0)
-    sbx_turn_queue(&c->shipping);
+  sbx_turn_queue(&SBX_LIST_OWNER(t, struct sbx_command, early)->shipping);
 }
 
 /* It goes on, and what it prints is thrown away. */
 static void forget(struct sbx_channel *channel) {
   struct sbx_command *c = SBX_LIST_OWNER(channel, struct sbx_command, channel);
   sbx_turn_drop(&c->shipping);
+  sbx_alarm_stop(&c->early);
   sbx_feeder_fini(&c->in);
   for (int i = 0; i < 2; i++) {
     sbx_shipment_fini(&c->out[i].shipment);
@@ -110,16 +106,6 @@ static void on_ended(struct sbx_child *child) {
   sbx_command_check(c);
 }
 
-static int on_credit(struct sbx_command *c, const struct sbx_frame *frame) {
-  uint8_t stream;
-  uint32_t bytes;
-  if (sbx_read_credit(frame, &stream, &bytes) < 0 ||
-      (stream != SBX_MSG_STDOUT && stream != SBX_MSG_STDERR))
-    return SBX_EPROTO;
-  sbx_output_credit(&c->out[stream - SBX_MSG_STDOUT], bytes);
-  return 0;
-}
-
 static int on_frame(struct sbx_channel *channel,
                     const struct sbx_frame *frame) {
   struct sbx_command *c = SBX_LIST_OWNER(channel, struct sbx_command, channel);
@@ -129,7 +115,7 @@ static int on_frame(struct sbx_channel *channel,
   case SBX_MSG_EOF:
     return c->concluded ? 0 : sbx_input_frame(c, frame);
   case SBX_MSG_CREDIT:
-    return on_credit(c, frame);
+    return sbx_output_credit(c, frame);
   case SBX_MSG_RESIZE:
     if (frame->len != 4 || !frame->data)
       return SBX_EPROTO;
@@ -244,6 +230,6 @@ void sbx_spawn_start(uint32_t id, const struct sbx_msg_spawn *m) {
     return;
   }
   if (c)
-    destroy(c);
+    sbx_command_free(c);
   sbx_link_failed(id, SBX_FAILED_REFUSED, -rc);
 }

@@ -7,19 +7,10 @@
 #ifndef SBX_SUPERVISOR_SUPER_H
 #define SBX_SUPERVISOR_SUPER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/creds.h"
-#include "base/err.h"
-#include "base/list.h"
 #include "base/loop.h"
 #include "wire/channels.h"
-#include "wire/frame.h"
 #include "wire/msg.h"
 #include "wire/passwd.h"
 
@@ -39,9 +30,8 @@ bool sbx_link_may_answer(void);
 /* The last frame; ends the program. */
 void sbx_link_bye(uint8_t why) __attribute__((noreturn));
 
-/* A frame is written in place: append its payload (at most SBX_FRAME_UP_MAX)
- * to what begin returns, then end it. In a turn that sends there is room, and
- * elsewhere for an answer or two. cancel: as if there had been no begin. */
+/* A frame is written in place: its payload is appended to what begin returns.
+ * In a turn that sends there is room, and elsewhere for an answer or two. */
 struct sbx_buf *sbx_link_begin(void);
 void sbx_link_end(uint32_t id, uint8_t type);
 void sbx_link_cancel(void);
@@ -51,19 +41,17 @@ void sbx_link_done(uint32_t id, uint8_t code, int error, const char *text);
 void sbx_link_failed(uint32_t id, uint8_t stage, int error);
 void sbx_link_credit(uint32_t id, uint8_t stream, uint32_t bytes);
 
-/* ---- dispatch.c: one frame: 0 or SBX_EPROTO ------------------------------ */
-
+/* dispatch.c: one frame: 0 or SBX_EPROTO. */
 int sbx_dispatch(const struct sbx_frame *frame);
 
-/* ---- lease.c: the owner, the user, the end ------------------------------- */
+/* ---- lease.c: the user, and the end -------------------------------------- */
 
 struct sbx_super {
-  bool greeted;         /* HELLO was accepted */
-  struct sbx_user user; /* its home is not used: see homes */
-  int workspace;        /* O_PATH; -1 before HELLO */
-  unsigned commands;    /* that run */
-  /* Of commands: the user's, and root's. */
-  struct sbx_creds creds[2];
+  bool greeted;              /* HELLO was accepted */
+  struct sbx_user user;      /* its home is in homes */
+  int workspace;             /* O_PATH; -1 before HELLO */
+  unsigned commands;         /* that run */
+  struct sbx_creds creds[2]; /* of commands: the user's, and root's */
   const char *homes[2];
 };
 
@@ -75,19 +63,15 @@ void sbx_lease_init(void);
 /* A frame came, or work ended: the idle time begins anew. */
 void sbx_lease_touch(void);
 
-/* ---- files.c, watch.c (file operations) ---------------------------------- */
+/* ---- files.c, spawn.c, ports.c, kill.c ----------------------------------- */
 
-/* FILE: opens the channel `id`, or answers DONE. `m` points into the frame. */
+/* FILE and SPAWN, PORTS (port 0) and PORT: open the channel, or answer DONE or
+ * FAILED. `m` points into the frame. */
 void sbx_files_start(uint32_t id, const struct sbx_msg_file *m);
-
-/* ---- spawn.c, kill.c, ports.c -------------------------------------------- */
-
-/* SPAWN: opens the channel, or answers FAILED. */
 void sbx_spawn_start(uint32_t id, const struct sbx_msg_spawn *m);
+void sbx_ports_start(uint32_t id, uint16_t port);
 int sbx_kill_init(void);
 /* A process has ended; whoever waits for that looks again. */
 void sbx_kill_look(void);
-/* PORTS, and PORT when port is not 0. */
-void sbx_ports_start(uint32_t id, uint16_t port);
 
 #endif

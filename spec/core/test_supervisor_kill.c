@@ -277,6 +277,7 @@ static void times_end_it(void) {
   ends_with(&s, SBX_BYE_SHUTDOWN);
 }
 
+/* Also to the second who asks, after nobody did. */
 static void a_new_listener_is_told(struct sup *s) {
   struct sbx_frame f;
   struct sbx_msg_listeners m;
@@ -330,6 +331,7 @@ int main(void) {
   a_kill_leaves_the_others(&s);
   a_signal_reaches_the_tree(&s);
   orphans_are_reaped(&s);
+  a_new_listener_is_told(&s);
   a_new_listener_is_told(&s);
   without_processes_it_refuses(&s);
   it_is_small(&s);
