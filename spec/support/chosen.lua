@@ -7,9 +7,11 @@ local M = {
   runner = os.getenv("SBX_RUNNER"),
 }
 
---- Options for sandbox.docker() and its like, with `extra` on top.
+--- Options for sandbox.docker() and its like, with `extra` on top. A client of the spec's
+--- own is for the engine that has one.
 function M.options(extra)
-  local options = { pull = "never", engine = M.engine, runner = M.runner }
+  local own_client = extra and extra.docker_path and "cli"
+  local options = { pull = "never", engine = own_client or M.engine, runner = M.runner }
   for key, value in pairs(extra or {}) do
     options[key] = value
   end

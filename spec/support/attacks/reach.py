@@ -46,7 +46,7 @@ OPEN = {
     "cpuset", "latency", "limits", "loginuid", "mountinfo", "mounts", "net", "oom_adj",
     "oom_score", "oom_score_adj", "projid_map", "gid_map", "uid_map", "setgroups", "sched",
     "schedstat", "sessionid", "stat", "statm", "status", "task", "timers", "wchan", "attr",
-    "autogroup", "children", "ksm_merging_pages", "ksm_stat", "mountstats",
+    "autogroup", "children", "ns", "timens_offsets", "ksm_merging_pages", "ksm_stat", "mountstats",
 }
 for base in ("/proc/1", "/proc/1/task/1"):
     for name in os.listdir(base):
