@@ -71,7 +71,9 @@ static int add_spot(struct sbx_dirwatch *w) {
   if (fchdir(dirfd(w->walk.dir)) == 0)
     wd = inotify_add_watch(w->handler.fd, ".", MASK);
   int rc = wd < 0 ? -errno : 0;
-  if (chdir("/") < 0 || rc < 0)
+  int back = chdir("/"); /* so that nothing is held */
+  (void)back;
+  if (rc < 0)
     return rc;
   rc = keep_spot(w, wd, w->walk.path);
   if (rc < 0)
