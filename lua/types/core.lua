@@ -344,6 +344,40 @@ function Session:stop(id, grace_ms) end
 ---@return anvia.sandbox.core.Op
 function Session:drop(id, grace_ms) end
 
+---@class anvia.sandbox.core.FileOptions
+---@field verb "read"|"write"|"list"|"stat"|"mkdir"|"remove"|"rename"|"symlink"
+---@field path string relative to the workspace
+---@field other string? rename: the new name; symlink: what the link says
+---@field data string? write
+---@field mode integer? write, mkdir: permissions, also of what is there
+---@field limit integer? read: the whole file, and none with more bytes than that
+---@field length integer? read, without a limit: bytes; list: entries; at most so many
+---@field skip_lines integer? read, without a limit: begins after so many line ends ...
+---@field offset integer? ... and so many bytes more
+---@field recursive boolean? list, remove
+---@field parents boolean? write, symlink: makes the directories above
+---@field details boolean? list: mode, mtime_ms and target too
+---@field timeout_ms integer? [30000]
+
+--- One file operation by the supervisor; fails without one. Result of read {data, size}, of
+--- list {entries}, sorted, of stat {entry}. An error's result is {errno, other, size}: Linux's
+--- number, whether `other` is at fault, and the size of a file that is over its limit.
+---@param options anvia.sandbox.core.FileOptions
+---@return anvia.sandbox.core.Op
+function Session:file(options) end
+
+---@class anvia.sandbox.core.WatchOptions
+---@field path string relative to the workspace
+---@field recursive boolean?
+---@field cursor integer? of an earlier event [from now on]
+---@field timeout_ms integer? for its beginning [30000]
+
+--- Streams what happens to files; see core/proc/watch_op.h for the pieces. Ends when it is
+--- cancelled, or with an error.
+---@param options anvia.sandbox.core.WatchOptions
+---@return anvia.sandbox.core.Op
+function Session:watch(options) end
+
 ---@class anvia.sandbox.core.ProbeOptions
 ---@field timeout_ms integer? [30000]
 ---@field interval_ms integer? [100]

@@ -2,7 +2,8 @@
 ---@meta anvia.sandbox
 
 -- What callers pass in and get back, for the language server. The methods are annotated
--- where they are: sandbox.lua, session.lua, exec.lua, process.lua, ports.lua, files.lua.
+-- where they are: sandbox.lua, session.lua, exec.lua, process.lua, ports.lua, files.lua,
+-- archive.lua, watch.lua.
 
 --- For sandbox.docker(), node(), python() and deno(). Unknown keys raise.
 ---@class anvia.sandbox.Options

@@ -4,7 +4,8 @@
 
 local METHODS = {
   "exec", "exec_stream", "read_file", "write_file", "read_text_page", "list_files", "stat", "mkdir",
-  "remove", "rename", "start_process", "list_processes", "process_info", "read_process_logs",
+  "remove", "rename", "read_archive", "write_archive", "watch_files", "start_process",
+  "list_processes", "process_info", "read_process_logs",
   "signal_process", "write_process", "close_process_stdin", "wait_process", "stop_process",
   "resize_process", "wait_for_port", "destroy", "touch",
 }

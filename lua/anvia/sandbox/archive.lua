@@ -180,8 +180,8 @@ local function plan_entry(session, op, base, entry, step_of)
         .. "%.0f of max_file_bytes", path.show(entry.path), #step.content, limit)
     end
   end
-  if name == base and step.mode and not step.content and not step.target then
-    return true -- the directory itself keeps its permissions
+  if name == base and entry.type == "directory" then
+    return true -- it keeps its own permissions
   elseif name == base then
     return nil, errors.new(op, "path", "the archive's entry %s is not a directory",
       path.show(entry.path))
@@ -191,9 +191,26 @@ local function plan_entry(session, op, base, entry, step_of)
   return true
 end
 
--- What is to be written, first to last, and the links and permissions for the end: what
--- is written must not be led away by a link of the archive's own.
-local function plan(session, op, base, entries)
+--- What write_archive() would write: files {path, content, mode} and directories {path},
+--- first to last; the links {path, target} and permissions {path, mode} for the end, since
+--- nothing must be led away by a link of the archive's own. Paths are relative to the
+--- workspace.
+---@param session table
+---@param name string
+---@param archive string
+---@return table[]? steps
+---@return table[]|anvia.sandbox.Error links
+---@return table[]? directories
+function M.plan(session, name, archive)
+  local op = "write_archive"
+  local base, failure = path.resolve(session.workdir, name, "path", op)
+  if not base then
+    return nil, failure
+  end
+  local entries, complaint = tar.read(archive)
+  if not entries then
+    return nil, errors.new(op, "protocol", "not a tar archive: %s", complaint)
+  end
   local step_of = {}
   for _, entry in ipairs(entries) do
     local ok, err = plan_entry(session, op, base, entry, step_of)
@@ -234,21 +251,12 @@ end
 function methods:write_archive(name, archive)
   options.check_argument("write_archive", STRING, name, "path")
   options.check_argument("write_archive", STRING, archive, "archive")
-  local base, err = path.resolve(self.workdir, name, "path", "write_archive")
-  if not base then
-    return nil, err
-  end
-  local entries, complaint = tar.read(archive)
-  if not entries then
-    return nil, errors.new("write_archive", "protocol", "not a tar archive: %s", complaint)
-  end
-  local steps, links, directories = plan(self, "write_archive", base, entries)
+  local steps, links, directories = M.plan(self, name, archive)
   if not steps then
     return nil, links
   end
   local backend = files.backend(self)
-  local ok
-  ok, err = backend.write_many(self, "write_archive", steps)
+  local ok, err = backend.write_many(self, "write_archive", steps)
   if ok then
     ok, err = backend.symlink_many(self, "write_archive", links)
   end

@@ -41,7 +41,8 @@ local REMOVE_OPTIONS = options.record({ recursive = { options.boolean, default =
 --- The most bytes that a file may have which is read or written in `session`.
 ---@return integer
 function M.max_file_bytes(session)
-  return session._limits.max_file_bytes or M.DEFAULT_MAX_FILE_BYTES
+  local limits = session._limits or session.limits -- the latter of one with a policy
+  return limits and limits.max_file_bytes or M.DEFAULT_MAX_FILE_BYTES
 end
 
 --- What does the work in `session`: the same functions, whatever the runner.

@@ -4,6 +4,9 @@
 --- A method that a model could reach becomes one or more calls in the words of the policy
 --- language: {tool, method, ...}. The first is counted. The others are the same act under the name
 --- of the tool that could do it too: what a rule refuses to a tool no other method does either.
+local archive = require("anvia.sandbox.archive")
+local errors = require("anvia.sandbox.errors")
+
 local calls = {}
 
 -- What is remembered of the input of one process, to judge it as a whole.
@@ -38,7 +41,7 @@ local function command(tool)
       cwd = options.cwd,
       env = options.env,
       input = options.input,
-      stdin = options.stdin,
+      stdin = options.stdin or options.pty ~= nil, -- a terminal can be typed at
       timeout_ms = options.timeout_ms,
     } }
   end
@@ -70,8 +73,71 @@ local function on_path(tool)
   end
 end
 
-local function lists(_, method, args)
-  return { { tool = "list_files", method = method, path = path_argument(method, args[1] or ".") } }
+local function as(tool, method, path)
+  return { tool = tool, method = method, path = path }
+end
+
+--- What is below a directory is judged path by path, as it is now: the directories as listed, with
+--- `reads` the files as read. `under` is where the paths come from, for whoever looks at links.
+local function below(guard, method, path, reads)
+  local entries, err = guard.session:list_files(path, { recursive = true })
+  if not entries then
+    return nil, err
+  elseif entries.truncated then
+    return nil, errors.new(method, "tool_policy", "Refused: there is more below %s than can be "
+      .. "judged", path)
+  end
+  local list = { as("list_files", method, path), under = path, paths = {} }
+  for _, entry in ipairs(entries) do
+    if entry.type == "directory" or reads and entry.type == "file" then
+      list[#list + 1] = as(entry.type == "file" and "read_file" or "list_files", method, entry.path)
+      list.paths[#list.paths + 1] = entry.path
+    end
+  end
+  return list
+end
+
+local function lists(guard, method, args)
+  local path, options = path_argument(method, args[1] or "."), args[2]
+  if type(options) == "table" and options.recursive then
+    return below(guard, method, path)
+  end
+  return { as("list_files", method, path) }
+end
+
+local function reads_archive(guard, method, args)
+  local path = path_argument(method, args[1] or ".")
+  local entry, err = guard.session:stat(path)
+  if not entry then
+    return nil, err
+  elseif entry.type == "file" then
+    return { as("read_file", method, path) }
+  end
+  return below(guard, method, path, true)
+end
+
+--- Each file in it is a write of its own.
+local function writes_archive(guard, method, args)
+  local path = path_argument(method, args[1])
+  if type(args[2]) ~= "string" then
+    bad(method, "an archive must be a string")
+  end
+  local steps, links = archive.plan(guard.session, path, args[2])
+  if not steps then
+    return nil, links
+  end
+  local list = {}
+  for _, step in ipairs(steps) do
+    list[#list + 1] = { tool = step.content and "write_file" or "mkdir", method = method,
+      path = step.path, content = step.content, size = #(step.content or "") }
+  end
+  for _, link in ipairs(links) do
+    list[#list + 1] = { tool = "write_file", method = method, path = link.path, size = 0 }
+  end
+  if #list == 0 then
+    list[1] = { tool = "mkdir", method = method, path = path, size = 0 }
+  end
+  return list
 end
 
 local function writes(_, method, args)
@@ -134,7 +200,10 @@ calls.METHODS = {
   read_text_page = on_path("read_file"),
   stat = on_path("stat"),
   list_files = lists,
+  watch_files = lists,
+  read_archive = reads_archive,
   write_file = writes,
+  write_archive = writes_archive,
   mkdir = changes,
   remove = changes,
   rename = renames,
@@ -145,6 +214,7 @@ calls.METHODS = {
   stop_process = on_process("stop_process"),
   signal_process = on_process("stop_process"),
   close_process_stdin = on_process("stop_process"),
+  resize_process = on_process("resize_process"),
   wait_for_port = on_port,
   touch = free,
   destroy = free,

@@ -57,18 +57,31 @@ local function ask_once(on_ask)
   end
 end
 
+local function policy_failed(method, message)
+  return nil, errors.new(method, "tool_policy", "Refused: the policy failed: %s", tostring(message))
+end
+
+local function prepare_links(links, list)
+  links:prepare(list[1])
+  if list.under then
+    links:know_below(list.under, list.paths)
+  end
+end
+
 --- The first call is counted; the others are judged on a state of their own.
 local function judge(guard, list)
   local on_ask = ask_once(guard.on_ask)
   if guard.links and list[1] then
-    guard.links:prepare(list[1])
+    local ran, message = pcall(prepare_links, guard.links, list)
+    if not ran then
+      return policy_failed(list[1].method, message)
+    end
   end
   for i, call in ipairs(list) do
     local state = i == 1 and guard.state or guard.shadow
     local ran, ok, err = pcall(guard.policy.authorize, guard.policy, call, state, on_ask)
     if not ran then
-      return nil, errors.new(call.method, "tool_policy", "Refused: the policy failed: %s",
-        tostring(ok))
+      return policy_failed(call.method, ok)
     elseif not ok then
       return nil, err
     end

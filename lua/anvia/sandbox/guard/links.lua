@@ -177,6 +177,17 @@ function Links:look_at_call(call)
   self:look(parents)
 end
 
+--- What a listing of a directory has shown is where the directory is, and no link. All paths are
+--- relative to the workspace or absolute.
+function Links:know_below(directory, list)
+  local top = paths.absolute(directory, self.session.workdir)
+  local real = self:of(top)
+  for _, path in ipairs(list) do
+    local here = paths.absolute(path, self.session.workdir)
+    self.seen[here] = real and real .. here:sub(#top + 1) or false
+  end
+end
+
 function Links:of(path)
   if not is_worth_a_look(path, self.workspace) or path:find("\0", 1, true) then
     return nil

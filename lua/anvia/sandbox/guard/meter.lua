@@ -20,6 +20,8 @@ function meter.read_file(state, data, ...)
   return data, ...
 end
 
+meter.read_archive = meter.read_file
+
 function meter.read_text_page(state, page, ...)
   if page then
     state:charge("read.bytes", #page.content)

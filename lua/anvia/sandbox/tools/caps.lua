@@ -52,13 +52,18 @@ function caps.stop_process(args, limits)
     { default = limits.grace_ms, max = limits.grace_ms })
 end
 
-function caps.write_file(args, limits)
-  local most, data = limits.write_bytes, args[2]
-  if most and type(data) == "string" and #data > most then
-    return nil, errors.new("write_file", "file_size", "the content has %d bytes; at most %d may be "
-      .. "written. Write less, or several files.", #data, most)
+local function content(op)
+  return function(args, limits)
+    local most, data = limits.write_bytes, args[2]
+    if most and type(data) == "string" and #data > most then
+      return nil, errors.new(op, "file_size", "the content has %d bytes; at most %d may be "
+        .. "written. Write less, or several files.", #data, most)
+    end
+    return true
   end
-  return true
 end
+
+caps.write_file = content("write_file")
+caps.write_archive = content("write_archive")
 
 return caps
