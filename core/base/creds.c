@@ -73,9 +73,10 @@ void sbx_creds_enter(void) {
 
 void sbx_creds_leave(void) {
   int error = errno;
-  set_caps(permitted, permitted);
   setfsuid(geteuid());
   setfsgid(getegid());
+  /* Last: who stops being uid 0 loses some of the effective ones. */
+  set_caps(permitted, permitted);
   prctl(PR_SET_DUMPABLE, 0); /* a change of ids may have set it */
   errno = error;
 }
