@@ -159,6 +159,12 @@ static int stage_of(const char *file, int error) {
                                  : SBX_LAUNCH_NOT_FOUND;
 }
 
+/* The kernel says EACCES of it. */
+static int error_of(const char *file, int error) {
+  struct stat st;
+  return stat(file, &st) == 0 && S_ISDIR(st.st_mode) ? EISDIR : error;
+}
+
 /* Goes on where it is not, and where it may not be run. */
 static void search(const struct sbx_launch *l) {
   const char *path = sbx_env_get(&l->env, "PATH");
@@ -196,5 +202,6 @@ void sbx_launch_run(const struct sbx_launch *l) {
     search(l);
   execve(l->argv[0], l->argv, l->env.entries);
   rc = errno;
-  sbx_launch_fail(l->report, stage_of(l->argv[0], rc), rc);
+  sbx_launch_fail(l->report, stage_of(l->argv[0], rc),
+                  error_of(l->argv[0], rc));
 }

@@ -59,7 +59,7 @@ static void failures_to_start_are_told_apart(void) {
       {"/no/such", NULL, "not found", 127},
       {"no-such", NULL, "not found", 127},
       {"/etc/passwd", NULL, "not executable", 126},
-      {"/etc", NULL, "", 126},
+      {"/etc", NULL, "a directory", 126},
       {"true", "/no/such", "working directory", 125},
   };
   size_t i;
