@@ -4,6 +4,7 @@
 --- A rule about a file or a program must hold for a link to it. This looks links up in the session
 --- before a call is judged. Whoever can change them between the look and the call can still win,
 --- and a copy is no link: the session's own checks and the container remain the boundary.
+local by_stat = require("anvia.sandbox.guard.links_by_stat")
 local common = require("anvia.sandbox.files.scripts.common")
 local paths = require("anvia.sandbox.policy.readings.paths")
 local run = require("anvia.sandbox.files.run")
@@ -15,6 +16,9 @@ local unpack = table.unpack or _G.unpack
 -- One call that names more paths than these is refused: errors of `links` are.
 local MAX_LOOKS = 64
 local MAX_CANDIDATES = 5000
+
+-- Where a program in the session can make links, besides the workspace.
+local REGIONS = { "/tmp/", "/var/tmp/", "/dev/shm/" }
 
 -- So many paths are looked up by one command.
 local BATCH = 500
@@ -76,10 +80,30 @@ for path; do
 done
 ]=]
 
+--- In an image without a shell, whose supervisor can still tell what is in the workspace. What is
+--- elsewhere, where there may be links too, is refused.
+local function look_without_shell(session, list)
+  local workspace, real = session.workdir:gsub("/+$", "") .. "/", {}
+  for i, path in ipairs(list) do
+    if path:sub(1, #workspace) ~= workspace then
+      error("links outside of the workspace cannot be looked up in an image without a shell", 0)
+    end
+    real[i] = by_stat.real(session, workspace, path)
+    for _, region in ipairs(REGIONS) do
+      if real[i]:sub(1, #region) == region then
+        error("a link leads to where links cannot be looked up without a shell", 0)
+      end
+    end
+  end
+  return real
+end
+
 local function look(session, list)
   local result, err = run(session, "policy", SCRIPT, list, list,
     { max_output_bytes = 16 * 1024 * 1024 })
-  if not result then
+  if not result and err.code == "process" and session.runner == "supervisor" then
+    return look_without_shell(session, list)
+  elseif not result then
     error("links could not be looked up: " .. tostring(err), 0)
   end
   local real = {}
@@ -93,12 +117,10 @@ local function look(session, list)
 end
 
 local function is_worth_a_look(path, workspace)
-  for _, region in ipairs({ workspace, "/tmp/", "/var/tmp/", "/dev/shm/" }) do
-    if path:sub(1, #region) == region and #path > #region and #path < 4096 then
-      return true
-    end
+  local function is_in(region)
+    return path:sub(1, #region) == region and #path > #region and #path < 4096
   end
-  return false
+  return is_in(workspace) or is_in(REGIONS[1]) or is_in(REGIONS[2]) or is_in(REGIONS[3])
 end
 
 local function directory_of(path)
