@@ -7,13 +7,13 @@
 #ifndef SBX_SUPERVISOR_COMMAND_H
 #define SBX_SUPERVISOR_COMMAND_H
 
-#include "base/chase.h"
-#include "base/child.h"
-#include "base/feeder.h"
-#include "base/shipment.h"
-#include "base/tap.h"
+#include "os/census.h"
+#include "os/chase.h"
+#include "os/child.h"
+#include "os/feeder.h"
+#include "os/shipment.h"
+#include "os/tap.h"
 #include "supervisor/super.h"
-#include "wire/census.h"
 
 struct sbx_output {
   struct sbx_tap tap;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/place.h"
+#include "os/place.h"
 #include "wire/filemsg.h"
 
 #define CREDIT_MAX (1u << 31)

@@ -3,7 +3,7 @@
 #ifndef SBX_SUPERVISOR_FILES_H
 #define SBX_SUPERVISOR_FILES_H
 
-#include "base/dirwalk.h"
+#include "os/dirwalk.h"
 #include "supervisor/super.h"
 
 /* DONE for 0 or -errno. `text` is empty, or "to": see PROTOCOL.md. */

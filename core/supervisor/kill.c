@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/procfs.h"
+#include "os/procfs.h"
 #include "supervisor/command.h"
 
 #define PAUSE_MAX_MS     20                  /* between two looks */

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/lifetime.h"
-#include "base/readfile.h"
+#include "os/lifetime.h"
+#include "os/readfile.h"
 #include "supervisor/super.h"
 
 #define HELLO_WITHIN_MS (5 * 60 * 1000)

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/child.h"
+#include "os/child.h"
 #include "supervisor/super.h"
 
 uint8_t sbx_scratch[SBX_SCRATCH];

@@ -8,8 +8,8 @@
 #define SBX_SUPERVISOR_SUPER_H
 
 #include "base/clock.h"
-#include "base/creds.h"
-#include "base/loop.h"
+#include "os/creds.h"
+#include "os/loop.h"
 #include "wire/channels.h"
 #include "wire/msg.h"
 #include "wire/passwd.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dirwatch.h"
+#include "os/dirwatch.h"
 #include "supervisor/files.h"
 
 #define WATCHES_MAX 16

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/dirwatch.h"
 #include "check.h"
+#include "os/dirwatch.h"
 #include "supervisor/files.c"
 #include "supervisor/listing.c"
 #include "supervisor/watch.c"

@@ -2,11 +2,11 @@
 /* The pure pieces that the supervisor is made of. */
 #include <errno.h>
 
-#include "base/chase.h"
-#include "base/environ.h"
-#include "base/shipment.h"
 #include "check.h"
-#include "wire/census.h"
+#include "os/census.h"
+#include "os/chase.h"
+#include "os/environ.h"
+#include "os/shipment.h"
 #include "wire/listening.h"
 #include "wire/outbox.h"
 
@@ -36,7 +36,8 @@ static void a_chase_freezes_who_forks_and_gives_up(void) {
 }
 
 static void an_environment_has_each_name_once(void) {
-  char *from[] = {"A=1", "AB=2", NULL};
+  char a[] = "A=1", ab[] = "AB=2";
+  char *from[] = {a, ab, NULL};
   struct sbx_environ_list e;
   REQUIRE(sbx_env_init(&e, from, 1));
   CHECK_STR(sbx_env_get(&e, "A"), "1");
