@@ -59,7 +59,7 @@ static void ends_are_told_apart(struct sup *s) {
       {{.argv = {""}}, 0, 0, SBX_FAILED_NOT_FOUND, ENOENT},
       {{.argv = {NULL}}, 0, 0, SBX_FAILED_NOT_FOUND, ENOENT},
       {{.argv = {"/etc/passwd"}}, 0, 0, SBX_FAILED_NOT_EXECUTABLE, EACCES},
-      {{.argv = {"/tmp"}}, 0, 0, SBX_FAILED_NOT_EXECUTABLE, EACCES},
+      {{.argv = {"/tmp"}}, 0, 0, SBX_FAILED_NOT_EXECUTABLE, EISDIR},
       {{.argv = {"true"}, .cwd = "/no"}, 0, 0, SBX_FAILED_CWD, ENOENT},
       {{.argv = {"true"}, .cwd = "/etc/passwd"}, 0, 0, SBX_FAILED_CWD, ENOTDIR},
       {{.argv = {"true"}, .env = {"PATH", "/no:/nor"}},

@@ -251,7 +251,8 @@ describe("the runner", function()
   end)
 
   local function choose(which, cache, extra)
-    local sandbox = { runner = which, image = "img", pull = "never", limits = { timeout_ms = 5000 } }
+    local sandbox = { runner = which, image = "img", pull = "never",
+      limits = { timeout_ms = 5000 } }
     for key, value in pairs(extra or {}) do
       sandbox[key] = value
     end

@@ -36,8 +36,8 @@ local function look(session, path)
   return entry
 end
 
---- `path` is absolute and below `workspace`, which ends in a slash. The result is absolute; from its
---- first name outside of the workspace on it is as the links say it.
+--- `path` is absolute and below `workspace`, which ends in a slash. The result is absolute; from
+--- its first name outside of the workspace on it is as the links say it.
 ---@param session anvia.sandbox.Session
 ---@param workspace string
 ---@param path string
