@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- fake_engine.lua - an engine of tables, with what placing a program needs of one.
 
+local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
 local tar = require("anvia.sandbox.tar")
 local task = require("anvia.sandbox.task")
@@ -16,7 +17,7 @@ function M.new(fields)
     calls = {}, -- names of the requests
     containers = {}, -- by id: {id, name, labels, volume}
     image = { architecture = "amd64", os = "linux", user = "", id = "i" },
-    label = tostring({}),
+    label = "engine " .. core.random_hex(16),
     volumes = {}, -- by name: {name, labels, files}
     _ids = 0,
   }, Fake)
@@ -129,6 +130,14 @@ function Fake:describe_volumes(names)
   local rows = {}
   for _, name in ipairs(names) do
     rows[#rows + 1] = self.volumes[name]
+  end
+  return rows
+end
+
+function Fake:describe_containers(ids)
+  local rows = {}
+  for _, id in ipairs(ids) do
+    rows[#rows + 1] = self.containers[id]
   end
   return rows
 end

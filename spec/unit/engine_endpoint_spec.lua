@@ -63,7 +63,7 @@ describe("the body of a create request", function()
     local p = {
       image = "i", workdir = "/w", labels = { a = "b" }, ports = {}, network = "none",
       volume = { labels = { l = "m" } }, pids_limit = 512, no_new_privileges = true,
-      drop_capabilities = { "ALL" },
+      drop_capabilities = { "ALL" }, add_capabilities = {},
     }
     for key, value in pairs(extra or {}) do
       p[key] = value

@@ -26,8 +26,9 @@ local HOLDER_PREFIX = "anvia-supervisor-"
 -- cannot be seen.
 local HOLDER_MS, HOLDER_MARGIN_MS = 30000, 60000
 local LOCK_POLL_MS = 50
--- A container that comes too late is looked for this long, less and less often.
-local LATE_MS, LATE_POLL_MS = 60000, 100
+-- A container that comes too late is looked for this long, less and less often; one look
+-- and what it finds to remove has a time of its own.
+local LATE_MS, LATE_POLL_MS, LATE_LOOK_MS = 60000, 100, 5000
 
 -- Removes what an engine may still make for a request that failed.
 local function sweep_late(engine, create_id)
@@ -35,9 +36,8 @@ local function sweep_late(engine, create_id)
     local deadline = core.now_ms() + LATE_MS
     local pause = LATE_POLL_MS
     repeat
-      if (sweep.once(engine, create_id) or 0) > 0 then
-        return
-      end
+      local until_ms = core.now_ms() + LATE_LOOK_MS
+      sweep.all(engine:within(until_ms), create_id, nil, until_ms)
       task.sleep(pause)
       pause = pause * 2
     until core.now_ms() >= deadline
