@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -19,7 +20,6 @@
 
 static uint8_t queue_data[QUEUE] __attribute__((aligned(4096)));
 static struct sbx_outbox queue;
-
 static uint8_t input[64 * 1024];
 static size_t input_at, input_len;
 static struct sbx_framer framer;
@@ -67,6 +67,8 @@ int sbx_link_init(void) {
     return rc;
   reading.take = read_frames;
   in.ready = out.ready = on_ready;
+  for (int fd = 0; fd < 2; fd++) /* twice as fast for 10 MiB */
+    fcntl(fd, F_SETPIPE_SZ, 256 * 1024);
   rc = sbx_loop_watch(&in, STDIN_FILENO, EPOLLIN);
   return rc < 0 ? rc : sbx_loop_watch(&out, STDOUT_FILENO, EPOLLOUT);
 }

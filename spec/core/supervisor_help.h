@@ -114,7 +114,7 @@ static inline int sup_wait(struct sup *s) {
 static void sup_end(struct sup *s) {
   close(s->down);
   if (s->pid > 0 && sup_wait(s) < 0) {
-    CHECK(!"it ends with its lease");
+    check_true(__FILE__, __LINE__, "it ends with its lease", 0);
     kill(s->pid, SIGKILL);
     waitpid(s->pid, NULL, 0);
   }
@@ -206,7 +206,7 @@ static bool sup_expect(struct sup *s, uint32_t id, uint8_t type,
     if (frame->id == id && frame->type == type)
       return true;
   fprintf(stderr, "no frame of type %d for %u\n", type, id);
-  return CHECK(!"the frame comes");
+  return check_true(__FILE__, __LINE__, "the frame comes", 0);
 }
 
 static inline void sup_hello_as(struct sup *s, const char *user,
@@ -341,7 +341,7 @@ static void sup_follow(struct sup *s, uint32_t id, struct sup_result *r) {
   struct sbx_frame f;
   while (!r->exited && r->failed.stage == 0) {
     if (!sup_next(s, &f, WAIT_MS)) {
-      CHECK(!"the command ends");
+      check_true(__FILE__, __LINE__, "the command ends", 0);
       return;
     }
     if (f.id == id)
