@@ -30,6 +30,8 @@ local DEFAULTS = {
   container = "echo '[]'",
   context = "echo unix:///fake.sock",
   image = "echo '[]'",
+  create = "echo cafe",
+  cp = ":",
   pull = ":",
 }
 

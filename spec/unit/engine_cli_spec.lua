@@ -48,6 +48,59 @@ describe("the command line engine", function()
     assert.is_true(core.now_ms() - start < 1500)
   end)
 
+  it("ends the description of many at the deadline, too", function()
+    fake:answer({ volume = "sleep 20" })
+    local _, err = engine:within(core.now_ms() + 200):describe_volumes({ "a" })
+    assert.equal("timeout", err.code)
+  end)
+
+  it("puts an archive into a container that it creates, and gets one", function()
+    fake:answer({
+      create = [[echo 'WARNING: odd' >&2; echo cafe]],
+      cp = [[case $2 in -) cat >"$here/in.tar"; echo 'Successfully copied' >&2 ;;
+        *) printf 'a\0b'; esac]],
+    })
+    local id = assert(engine:create_holder({
+      name = "n",
+      image = "img",
+      labels = { l = "1" },
+      mount = { name = "vol", target = "/.anvia", labels = { v = "2" } },
+    }))
+    assert.equal("cafe", id)
+    assert.equal("create --pull never --network none --name n --label l=1 --mount type=volume,"
+      .. "dst=/.anvia,volume-nocopy,src=vol,volume-label=v=2 --entrypoint /.anvia img",
+      fake:calls()[1])
+    local bytes = ("x\0\1"):rep(100000)
+    assert.is_true(engine:put_archive(id, "/.anvia", bytes))
+    assert.equal("cp - cafe:/.anvia", fake:calls()[2])
+    local file = assert(io.open(fake.dir .. "/in.tar", "rb"))
+    assert.is_true(file:read("a") == bytes)
+    file:close()
+    assert.equal("a\0b", engine:get_archive(id, "/.anvia", 100))
+
+    fake:answer({ cp = "head -c 200 /dev/zero", create = "echo 'not an id'" })
+    local none, err = engine:get_archive(id, "/.anvia", 100)
+    assert.is_nil(none)
+    assert.equal("protocol", err.code)
+    none, err = engine:create_holder({ image = "img", labels = {}, mount = { name = "vol",
+      target = "/.anvia", labels = {} } })
+    assert.is_nil(none)
+    assert.equal("protocol", err.code)
+  end)
+
+  it("describes what counts of an image", function()
+    fake:answer({ image = [[echo '[{"Id":"sha256:1","Architecture":"arm64","Os":"linux",
+      "Config":{"User":"app"}}]' ]] })
+    assert.same({ id = "sha256:1", architecture = "arm64", os = "linux", user = "app" },
+      engine:inspect_image("img"))
+    fake:answer({ image = [[echo '[{"Id":"sha256:1","Config":null}]' ]] })
+    assert.same({ id = "sha256:1", architecture = "", os = "", user = "" },
+      engine:inspect_image("img"))
+    fake:answer({ image = "echo 'Error: No such image: img' >&2; exit 1" })
+    local _, err = engine:inspect_image("img")
+    assert.equal("image_missing", err.reason)
+  end)
+
   it("counts a container or volume that is not there as removed", function()
     fake:answer({
       rm = "echo 'Error response from daemon: No such container: x' >&2; exit 1",

@@ -42,7 +42,7 @@ function M.choose(sandbox, engine, cache, warn)
   if not ok and err.code == "docker_command" and not OTHERS[err.reason or ""] then
     return M.instead(sandbox, warn, err.message)
   elseif not ok then
-    return nil, err
+    return nil, errors.wrap(OP, err)
   end
   return {
     name = "supervisor",

@@ -7,9 +7,9 @@
 local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
 local task = require("anvia.sandbox.task")
+local cli_look = require("anvia.sandbox.engine.cli_look")
 local cli_place = require("anvia.sandbox.engine.cli_place")
 local cli_run = require("anvia.sandbox.engine.cli_run")
-local describe = require("anvia.sandbox.engine.describe")
 local failure = require("anvia.sandbox.engine.failure")
 
 local M = {}
@@ -17,11 +17,10 @@ local M = {}
 local REQUEST_TIMEOUT_MS = 10000
 local PING_TIMEOUT_MS = 5000
 local MAX_OUTPUT_BYTES = 64 * 1024 * 1024
--- Descriptions asked for at once: keeps argument lists and answers small.
-local BATCH = 50
 
 local Cli = {}
 Cli.__index = Cli
+cli_look(Cli)
 cli_place(Cli)
 
 --- `options` are {path, host}: the client to run and the endpoint to name to it,
@@ -73,6 +72,14 @@ function Cli:_run(args, extra)
   }), extra.cancel)
 end
 
+-- The error for a client that was ended at its time.
+function Cli:_too_late(op, result)
+  local err = errors.new(op, "timeout", "the engine did not answer within %d ms",
+    result.duration_ms)
+  err.result = result
+  return err
+end
+
 --- One request to the end: the client's result if it succeeded, else nil, err.
 function Cli:_request(op, args, extra)
   local result, err = self:_run(args, extra)
@@ -81,9 +88,7 @@ function Cli:_request(op, args, extra)
   elseif result.cancelled then
     return nil, errors.new(op, "cancelled", "cancelled")
   elseif result.timed_out then
-    err = errors.new(op, "timeout", "the engine did not answer within %d ms", result.duration_ms)
-    err.result = result
-    return nil, err
+    return nil, self:_too_late(op, result)
   elseif result.exit_code == 0 then
     return result
   end
@@ -183,86 +188,6 @@ function Cli:run_as(name, user, argv)
     args[#args + 1] = arg
   end
   return self:_request("exec", args)
-end
-
---- One container's description (see describe.lua), or nil, err.
-function Cli:inspect(name)
-  local result, err = self:_request("inspect", { "container", "inspect", name })
-  if not result then
-    return nil, err
-  end
-  local list, complaint = core.json_decode(result.stdout)
-  if type(list) ~= "table" or list[1] == nil then
-    return nil, errors.new("inspect", "protocol", "unreadable answer: %s", complaint or "empty")
-  end
-  return describe.container(list[1])
-end
-
-local function lines_of(text)
-  local lines = {}
-  for line in text:gmatch("[^\r\n]+") do
-    lines[#lines + 1] = line
-  end
-  return lines
-end
-
-local function with_filters(args, labels)
-  for name, value in pairs(labels) do
-    args[#args + 1] = "--filter"
-    args[#args + 1] = "label=" .. (value == true and name or name .. "=" .. value)
-  end
-  return args
-end
-
-function Cli:_lines(op, args)
-  local result, err = self:_request(op, args)
-  return result and lines_of(result.stdout), err
-end
-
---- The ids of the containers with these labels, running or not.
-function Cli:find_containers(labels)
-  return self:_lines("list", with_filters({ "ps", "-a", "-q", "--no-trunc" }, labels))
-end
-
---- The names of the volumes with these labels.
-function Cli:find_volumes(labels)
-  return self:_lines("list", with_filters({ "volume", "ls", "-q" }, labels))
-end
-
--- Descriptions of those of `names` that still exist.
-function Cli:_describe(kind, names, convert)
-  local rows = {}
-  for first = 1, #names, BATCH do
-    local args = { kind, "inspect" }
-    for i = first, math.min(first + BATCH - 1, #names) do
-      args[#args + 1] = names[i]
-    end
-    local result, err = self:_run(args)
-    if not result then
-      return nil, errors.wrap("list", err)
-    end
-    -- Of several names the client describes those it finds, and fails.
-    local list = core.json_decode(result.stdout)
-    if type(list) ~= "table" or (#list == 0 and result.exit_code ~= 0) then
-      err = self:explain("list", result)
-      if err.reason ~= "no_container" and err.reason ~= "no_volume" then
-        return nil, err
-      end
-      list = {}
-    end
-    for _, raw in ipairs(list) do
-      rows[#rows + 1] = convert(raw)
-    end
-  end
-  return rows
-end
-
-function Cli:describe_containers(ids)
-  return self:_describe("container", ids, describe.container)
-end
-
-function Cli:describe_volumes(names)
-  return self:_describe("volume", names, describe.volume)
 end
 
 -- True when the request succeeded or failed for one of the reasons in `fine`.

@@ -1,9 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- cli_place.lua - the requests that put a program into a volume, for cli.lua.
 
-local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
-local describe = require("anvia.sandbox.engine.describe")
 local cli_run = require("anvia.sandbox.engine.cli_run")
 
 local OP = "create_session"
@@ -14,19 +12,6 @@ local methods = {}
 function methods:key()
   return table.concat({ "cli", self.path, self._host or os.getenv("DOCKER_HOST") or "",
     os.getenv("DOCKER_CONTEXT") or "" }, " ")
-end
-
---- An image's description (see describe.lua), or nil, err.
-function methods:inspect_image(name)
-  local result, err = self:_request(OP, { "image", "inspect", name })
-  if not result then
-    return nil, err
-  end
-  local list, complaint = core.json_decode(result.stdout)
-  if type(list) ~= "table" or list[1] == nil then
-    return nil, errors.new(OP, "protocol", "unreadable answer: %s", complaint or "empty")
-  end
-  return describe.image(list[1])
 end
 
 --- Creates a container that is never started; its id, or nil, err. `holder` is {name,
@@ -59,11 +44,6 @@ function methods:get_archive(id, path, max_bytes)
     return nil, errors.new(OP, "protocol", "the answer is longer than %.0f bytes", max_bytes)
   end
   return result.stdout
-end
-
---- The ids of the containers that have this volume mounted, running or not.
-function methods:volume_users(name)
-  return self:_lines("list", { "ps", "-a", "-q", "--no-trunc", "--filter", "volume=" .. name })
 end
 
 --- Adds them to the engine's methods.
