@@ -125,6 +125,10 @@ function Fake:remove_container(id)
   return true
 end
 
+function Fake:remove_holder(_, id)
+  return self:remove_container(id)
+end
+
 function Fake:describe_volumes(names)
   self:_note("describe_volumes")
   local rows = {}
