@@ -76,7 +76,11 @@ static void push_response(lua_State *L, struct sbx_op *op) {
     lua_pushnil(L);
     return;
   }
-  lua_createtable(L, 0, 3);
+  lua_createtable(L, 0, 4);
+  if (h->watch == SBX_HTTP_ARMS) {
+    lua_pushboolean(L, h->armed);
+    lua_setfield(L, -2, "armed");
+  }
   lua_pushinteger(L, h->status);
   lua_setfield(L, -2, "status");
   push_headers(L, &h->answer_headers);
@@ -149,15 +153,38 @@ static char *read_method(lua_State *L) {
   return copy_text(L, 1, "method", NULL);
 }
 
+/* The label of a container that the request creates (`arms`) or removes
+ * (`disarms`), for the watchdog, and the prefix of its own requests. */
+static void read_watch(lua_State *L, struct sbx_http_op *h) {
+  const char *name = "arms";
+  int top = lua_gettop(L);
+
+  if (lua_getfield(L, 1, "arms") != LUA_TNIL) {
+    h->watch = SBX_HTTP_ARMS;
+  } else if (lua_getfield(L, 1, "disarms") != LUA_TNIL) {
+    h->watch = SBX_HTTP_DISARMS;
+    name = "disarms";
+  }
+  lua_settop(L, top);
+  if (h->watch == SBX_HTTP_UNWATCHED)
+    return;
+  sbx_check_rc(L, sbx_plan_new(&h->watched));
+  h->watched->endpoint = sbx_endpoint_ref(h->endpoint);
+  h->watched->mark = copy_text(L, 1, name, NULL);
+  h->watched->prefix = copy_text(L, 1, "prefix", "");
+}
+
 /* core.http{endpoint, method, path, headers, content_type, body, timeout_ms,
- *   max_body_bytes, lines} -> op
+ *   max_body_bytes, lines, arms, disarms, prefix} -> op
  *
- * The result is {status, headers, body}, whatever the status. With `lines` a
- * good answer is not kept: op:read() gives its lines, as they come. */
+ * The result is {status, headers, body, armed}, whatever the status. With
+ * `lines` a good answer is not kept: op:read() gives its lines, as they come.
+ */
 static int l_core_http(lua_State *L) {
   static const char *const known[] = {
-      "endpoint", "method",     "path",           "headers", "content_type",
-      "body",     "timeout_ms", "max_body_bytes", "lines",   NULL};
+      "endpoint", "method",     "path",  "headers",        "content_type",
+      "body",     "timeout_ms", "lines", "max_body_bytes", "arms",
+      "disarms",  "prefix",     NULL};
   struct sbx_mailbox *mb;
   struct sbx_lop *lop;
   struct sbx_http_op *h;
@@ -182,6 +209,7 @@ static int l_core_http(lua_State *L) {
       (size_t)sbx_field_integer(L, 1, "max_body_bytes", 0, SBX_MAX_INTEGER,
                                 (lua_Integer)SBX_HTTP_MAX_BODY);
   h->lines = sbx_field_boolean(L, 1, "lines");
+  read_watch(L, h);
   return sbx_lop_submit(L, lop);
 }
 

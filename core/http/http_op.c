@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "http/watchdog.h"
+
 static void take(struct sbx_buf *to, const struct sbx_buf *from, int *rc) {
   sbx_buf_init(to, SIZE_MAX);
   if (*rc == 0 && from->len > 0)
@@ -48,6 +50,21 @@ static int on_body(void *arg, const uint8_t *data, size_t len) {
   return rc == 0 ? sbx_buf_append(&h->line, data, len) : rc;
 }
 
+/* status: of the answer; 0: nobody knows what the engine does. A container
+ * that may be there and is not wanted is the watchdog's from now on. */
+static void settle_watch(struct sbx_http_op *h, int status) {
+  struct sbx_runtime *rt = sbx_mailbox_runtime(h->op.mailbox);
+  bool good = status >= 200 && status < 300;
+
+  if (!h->armed || (h->watch == SBX_HTTP_ARMS && good))
+    return;
+  h->armed = false;
+  if (h->watch == SBX_HTTP_ARMS ? status >= 400 : good || status == 404)
+    sbx_watchdog_disarm(rt, h->watched);
+  else
+    sbx_watchdog_leave(rt);
+}
+
 static void on_done(void *arg, struct sbx_call *call, int rc,
                     const struct sbx_err *err) {
   struct sbx_http_op *h = arg;
@@ -61,6 +78,7 @@ static void on_done(void *arg, struct sbx_call *call, int rc,
     err = NULL;
   }
   take(&h->answer_headers, sbx_call_headers(call), &rc);
+  settle_watch(h, rc == 0 ? h->status : 0);
   sbx_op_complete(&h->op, rc, err);
 }
 
@@ -77,14 +95,19 @@ static void start(struct sbx_op *op) {
       .timeout_ms = h->timeout_ms,
       .max_body = h->max_body,
   };
+  struct sbx_runtime *rt = sbx_mailbox_runtime(op->mailbox);
   struct sbx_err err = {0};
   int rc;
 
   sbx_buf_init(&h->answer, h->max_body);
-  rc = sbx_call_start(&h->call, sbx_mailbox_runtime(op->mailbox), h->endpoint,
-                      &request, &events, h, &err);
-  if (rc < 0)
+  h->armed =
+      h->watch == SBX_HTTP_DISARMS ||
+      (h->watch == SBX_HTTP_ARMS && sbx_watchdog_arm(rt, h->watched) == 0);
+  rc = sbx_call_start(&h->call, rt, h->endpoint, &request, &events, h, &err);
+  if (rc < 0) {
+    settle_watch(h, 0);
     sbx_op_complete(op, rc, &err);
+  }
 }
 
 static void cancel(struct sbx_op *op) {
@@ -92,6 +115,7 @@ static void cancel(struct sbx_op *op) {
 
   sbx_call_cancel(h->call);
   h->call = NULL;
+  settle_watch(h, 0);
   sbx_op_complete(op, SBX_ECANCELLED, NULL);
 }
 
@@ -106,6 +130,7 @@ static void free_op(struct sbx_op *op) {
   struct sbx_http_op *h = (struct sbx_http_op *)op;
 
   sbx_endpoint_unref(h->endpoint);
+  sbx_plan_free(h->watched);
   free(h->method);
   free(h->target);
   free(h->headers);

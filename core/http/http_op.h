@@ -9,10 +9,19 @@
 
 #include "base/buf.h"
 #include "http/call.h"
+#include "http/plan.h"
 #include "io/op.h"
 
 #define SBX_HTTP_MAX_BODY ((size_t)16 * 1024 * 1024)
 #define SBX_HTTP_MAX_LINE ((size_t)256 * 1024)
+
+/* What a request is to the watchdog, which removes containers that nobody has
+ * started when this process dies (see watchdog.h). */
+enum sbx_http_watch {
+  SBX_HTTP_UNWATCHED,
+  SBX_HTTP_ARMS,   /* it creates one, which stays armed if it succeeds */
+  SBX_HTTP_DISARMS /* it removes one that is armed */
+};
 
 struct sbx_http_op {
   struct sbx_op op;
@@ -25,6 +34,8 @@ struct sbx_http_op {
   uint64_t timeout_ms; /* 0: none */
   size_t max_body;
   bool lines; /* a good answer (2xx) is read by lines, as they come */
+  enum sbx_http_watch watch;
+  struct sbx_plan *watched; /* its endpoint, prefix and mark count */
 
   /* I/O thread */
   struct sbx_call *call;
@@ -33,6 +44,7 @@ struct sbx_http_op {
 
   /* results */
   int status;
+  bool armed; /* SBX_HTTP_ARMS: it is, until another request disarms it */
   struct sbx_buf answer_headers; /* see parse.h */
   struct sbx_buf answer;
 };

@@ -73,8 +73,13 @@ function core.run(options) end
 ---@field timeout_ms integer? of the whole request [none]
 ---@field max_body_bytes integer? a longer answer is an error [16 MiB]
 ---@field lines boolean? a good answer (2xx) is not kept: Op:read() gives its lines
+---@field arms string? "label=value" of the container that it creates: until another request
+---disarms it, the container is removed when this process dies
+---@field disarms string? the same, of one that it removes and that is armed
+---@field prefix string? with either: before all paths, "/v1.41"
 
 ---@class anvia.sandbox.core.HttpResult
+---@field armed boolean? with `arms`
 ---@field status integer
 ---@field headers table<string, string> names in lower case
 ---@field body string

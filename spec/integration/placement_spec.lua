@@ -241,6 +241,35 @@ helper.describe("the supervisor's volume", { helper.BUSYBOX, STATIC, USER }, fun
     is_right()
   end)
 
+  it("leaves no container of a program that dies while it is filled", function()
+    local text = EMBED:gsub("^", "local tail, image, engine = arg[1], arg[2], arg[3]\n", 1) .. [[
+      local sandbox = require("anvia.sandbox")
+      print("begins")
+      assert(sandbox.docker({ image = image, pull = "never", runner = "supervisor",
+        engine = engine ~= "" and engine or nil }):create_session())]]
+    local hits = 0
+    for _ = 1, 20 do
+      local script = helper.script(text, tail, helper.BUSYBOX, helper.ENGINE or "")
+      helper.eventually(function()
+        return script.output() ~= ""
+      end, 10000)
+      sandbox.sleep(math.random(0, 150))
+      script.kill("KILL")
+      if outside.sh("docker ps -a --format {{.Names}}"):find("anvia-supervisor-", 1, true) then
+        hits = hits + 1
+      end
+      helper.eventually(function()
+        return not script.alive() and #outside.containers() == 0
+      end, 10000)
+      script.forget()
+      outside.sh("docker volume rm " .. volume)
+      if hits == 3 then
+        break
+      end
+    end
+    assert.is_true(hits > 0, "the program always died at another moment")
+  end)
+
   it("is not there for another architecture: the other runner, and a warning", function()
     local message
     core.supervisor = function() end

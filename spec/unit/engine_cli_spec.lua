@@ -60,16 +60,17 @@ describe("the command line engine", function()
       cp = [[case $2 in -) cat >"$here/in.tar"; echo 'Successfully copied' >&2 ;;
         *) printf 'a\0b'; esac]],
     })
-    local id = assert(engine:create_holder({
+    local holder = {
       name = "n",
       image = "img",
-      labels = { l = "1" },
+      labels = { ["anvia.sandbox.create"] = "1" },
       mount = { name = "vol", target = "/.anvia", labels = { v = "2" } },
-    }))
+    }
+    local id = assert(engine:create_holder(holder))
     assert.equal("cafe", id)
-    assert.equal("create --pull never --network none --name n --label l=1 --mount type=volume,"
-      .. "dst=/.anvia,volume-nocopy,src=vol,volume-label=v=2 --entrypoint /.anvia img",
-      fake:calls()[1])
+    assert.equal("create --pull never --network none --name n --label anvia.sandbox.create=1 "
+      .. "--mount type=volume,dst=/.anvia,volume-nocopy,src=vol,volume-label=v=2 "
+      .. "--entrypoint /.anvia img", fake:calls()[1])
     local bytes = ("x\0\1"):rep(100000)
     assert.is_true(engine:put_archive(id, "/.anvia", bytes))
     assert.equal("cp - cafe:/.anvia", fake:calls()[2])
@@ -77,13 +78,14 @@ describe("the command line engine", function()
     assert.is_true(file:read("a") == bytes)
     file:close()
     assert.equal("a\0b", engine:get_archive(id, "/.anvia", 100))
+    assert.is_true(engine:remove_holder(holder, id))
+    assert.is_true(fake:called("^rm %-f %-v cafe"))
 
     fake:answer({ cp = "head -c 200 /dev/zero", create = "echo 'not an id'" })
     local none, err = engine:get_archive(id, "/.anvia", 100)
     assert.is_nil(none)
     assert.equal("protocol", err.code)
-    none, err = engine:create_holder({ image = "img", labels = {}, mount = { name = "vol",
-      target = "/.anvia", labels = {} } })
+    none, err = engine:create_holder(holder)
     assert.is_nil(none)
     assert.equal("protocol", err.code)
   end)

@@ -49,7 +49,7 @@ local function with_holder(place, name, fn)
   local engine = place.engine
   local create_id = core.random_hex(32)
   local now = core.wall_ms()
-  local id, err = engine:create_holder({
+  local holder = {
     name = name,
     image = place.image,
     mount = place.mount,
@@ -60,7 +60,8 @@ local function with_holder(place, name, fn)
       [container.LABEL_EXPIRES] = string.format("%.0f", now + HOLDER_MS),
       [container.LABEL_SUPERVISOR] = core._VERSION,
     }, owner.here()),
-  })
+  }
+  local id, err = engine:create_holder(holder)
   if not id then
     if err.code ~= "docker_command" then
       sweep_late(place.patient, create_id)
@@ -69,7 +70,7 @@ local function with_holder(place, name, fn)
   end
   local value
   value, err = fn(id)
-  local removed, why = engine:remove_container(id)
+  local removed, why = engine:remove_holder(holder, id)
   if not removed then
     sweep_late(place.patient, create_id)
     return nil, err or why

@@ -269,17 +269,17 @@ function Api:describe_volumes(names)
 end
 
 -- True when the request succeeded or failed for one of the reasons in `fine`.
-function Api:_remove(path, fine)
-  local answer, err = self._http:request("remove", "DELETE", path)
+function Api:_remove(path, fine, extra)
+  local answer, err = self._http:request("remove", "DELETE", path, extra)
   if answer or fine[err.reason or ""] then
     return true
   end
   return nil, err
 end
 
-function Api:remove_container(id)
+function Api:remove_container(id, label)
   return self:_remove("/containers/" .. http.escape(id) .. "?force=1&v=1",
-    { no_container = true, removing = true })
+    { no_container = true, removing = true }, { disarms = label })
 end
 
 function Api:remove_volume(name)

@@ -79,6 +79,9 @@ function Http:_start(prefix, method, path, extra)
     body = body,
     timeout_ms = self:time(extra.timeout_ms or REQUEST_TIMEOUT_MS),
     max_body_bytes = extra.max_body_bytes or MAX_BODY_BYTES,
+    arms = extra.arms,
+    disarms = extra.disarms,
+    prefix = (extra.arms or extra.disarms) and prefix,
     lines = extra.lines,
   })
 end
@@ -121,7 +124,7 @@ function Http:prefix()
 end
 
 --- Starts a request; the operation, or nil, err. `extra` is {body, content_type, headers,
---- timeout_ms, max_body_bytes, lines}; a body that is a table is sent as JSON.
+--- timeout_ms, max_body_bytes, lines, arms, disarms}; a body that is a table is sent as JSON.
 function Http:start(op, method, path, extra)
   local minor, err = self:minor(op)
   if not minor then

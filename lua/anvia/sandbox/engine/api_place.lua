@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- api_place.lua - the requests that put a program into a volume, for api.lua.
 
+local container = require("anvia.sandbox.container")
 local core = require("anvia.sandbox.core")
 local errors = require("anvia.sandbox.errors")
 local describe = require("anvia.sandbox.engine.describe")
@@ -26,8 +27,14 @@ function methods:inspect_image(name)
   return describe.image(raw)
 end
 
+-- The label by which a container is found that its owner did not live to remove.
+local function label_of(holder)
+  return container.LABEL_CREATE .. "=" .. holder.labels[container.LABEL_CREATE]
+end
+
 --- Creates a container that is never started; its id, or nil, err. `holder` is {name,
---- image, labels, mount}, the name optional and the mount as in a plan.
+--- image, labels, mount}, the name optional and the mount as in a plan. It goes when this
+--- process dies.
 function methods:create_holder(holder)
   local minor, err = self._http:minor(OP)
   if not minor then
@@ -38,6 +45,7 @@ function methods:create_holder(holder)
   local answer
   answer, err = self._http:request(OP, "POST",
     "/containers/create" .. http.query({ name = holder.name }), {
+      arms = label_of(holder),
       body = {
         Image = holder.image,
         Entrypoint = { holder.mount.target },
@@ -47,12 +55,18 @@ function methods:create_holder(holder)
     })
   local created
   if answer then
+    holder.armed = answer.armed
     created, err = http.decode(OP, answer)
   end
   if created and type(created.Id) ~= "string" then
     return nil, errors.new(OP, "protocol", "the engine named no container")
   end
   return created and created.Id, err
+end
+
+--- Removes it: true, or nil, err.
+function methods:remove_holder(holder, id)
+  return self:remove_container(id, holder.armed and label_of(holder) or nil)
 end
 
 local function archive_path(id, path)

@@ -23,6 +23,7 @@
 --   key()                      a word that is the same for the same engine
 --   inspect_image(name)        an image's description (see describe.lua)
 --   create_holder(holder)      the id of a container that is not started
+--   remove_holder(holder, id)  removes it
 --   put_archive(id, path, tar) unpacks in a container's directory
 --   get_archive(id, path, max) a directory as an archive
 --   volume_users(name)         ids of the containers with this volume
