@@ -157,8 +157,9 @@ macro(sbx_add_lua_host)
 endmacro()
 
 # sbx_columns(<out> <spec>): how a spec that needs an engine is run, as
-# <engine>.<runner>. The release build has each engine and each runner once, the
-# sanitizers another pair, and -DSBX_MATRIX=ON the release build all four.
+# <engine>.<runner>. The portable runner has a build for each engine, the
+# sanitizers the API; the supervisor has specs of its own there, and with
+# -DSBX_MATRIX=ON the release build runs all specs in all four ways.
 # Specs that choose for themselves, or do not care, say so in a line:
 # "-- engine: any", "-- runner: any" (or the one that they are about).
 function(sbx_columns out spec)
@@ -168,10 +169,10 @@ function(sbx_columns out spec)
   set(columns cli.exec)
   if(SBX_SANITIZE)
     set(columns api.exec)
-  elseif(supervisor)
-    list(APPEND columns api.supervisor)
-    if(SBX_MATRIX)
-      list(APPEND columns cli.supervisor api.exec)
+  elseif(SBX_MATRIX)
+    list(APPEND columns api.exec)
+    if(supervisor)
+      list(APPEND columns cli.supervisor api.supervisor)
     endif()
   endif()
   if(any_runner MATCHES "supervisor") # once is enough, with the sanitizer
