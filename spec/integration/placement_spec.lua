@@ -253,9 +253,10 @@ helper.describe("the supervisor's volume", { helper.BUSYBOX, STATIC, USER }, fun
       helper.eventually(function()
         return script.output() ~= ""
       end, 10000)
-      sandbox.sleep(math.random(0, 150))
+      sandbox.sleep(math.random(0, 300))
       script.kill("KILL")
-      if outside.sh("docker ps -a --format {{.Names}}"):find("anvia-supervisor-", 1, true) then
+      if outside.sh("docker ps -a -q --filter label=anvia.sandbox.supervisor --filter "
+        .. "label=anvia.sandbox.owner.pid=" .. script.pid) ~= "" then
         hits = hits + 1
       end
       helper.eventually(function()

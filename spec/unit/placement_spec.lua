@@ -39,7 +39,11 @@ describe("the placement of the supervisor", function()
   end)
 
   local function ready(timeout_ms)
-    return supervisor.ready(engine, "img", program, timeout_ms or 5000)
+    local ok, err, removals = supervisor.ready(engine, "img", program, timeout_ms or 5000)
+    for _, removal in ipairs(removals or {}) do
+      removal:join()
+    end
+    return ok, err
   end
 
   local function holds(...)
@@ -135,7 +139,9 @@ describe("the placement of the supervisor", function()
     local fns = {}
     for i = 1, 5 do
       fns[i] = function()
-        return placement.bring({
+        local removals = {}
+        local ok, err = placement.bring({
+          removals = removals,
           engine = engine,
           patient = engine,
           image = "img",
@@ -143,6 +149,10 @@ describe("the placement of the supervisor", function()
           mount = supervisor.mount(program, true),
           deadline = core.now_ms() + 5000,
         })
+        for _, removal in ipairs(removals) do
+          removal:join()
+        end
+        return ok, err
       end
     end
     local results, errs = task.all(fns)
@@ -258,9 +268,15 @@ describe("the runner", function()
     for key, value in pairs(extra or {}) do
       sandbox[key] = value
     end
-    return runner.choose(sandbox, engine, cache or {}, function(text)
-      warnings[#warnings + 1] = text
-    end)
+    return runner.choose({
+      sandbox = sandbox,
+      engine = engine,
+      cache = cache or {},
+      removals = {},
+      warn = function(text)
+        warnings[#warnings + 1] = text
+      end,
+    })
   end
 
   it("is the supervisor where it can run", function()

@@ -133,10 +133,6 @@ local function try(call, choose)
   return start(call.sandbox, call.engine, call.plan, call.hooks)
 end
 
-local function first_choice(call)
-  return runners.choose(call.sandbox, call.engine, call.cache, call.warn)
-end
-
 -- The first start, and further ones where there is hope: the image had to be fetched, or
 -- somebody has removed the volume of the supervisor meanwhile.
 local function start_with_image(call)
@@ -145,19 +141,19 @@ local function start_with_image(call)
   if not ok then
     return nil, err
   end
-  local life, hello = try(call, first_choice)
+  local life, hello = try(call, runners.choose)
   if life then
     return life, hello
   end
   ok, err = image.after_failure(engine, sandbox.image, sandbox.pull, call.cache, hello)
   if ok then
-    life, hello = try(call, first_choice)
+    life, hello = try(call, runners.choose)
   elseif err then
     return nil, err
   end
   if not life and hello.reason == "no_supervisor" then
     runners.again(call.runner, engine)
-    life, hello = try(call, first_choice)
+    life, hello = try(call, runners.choose)
   end
   if not life and hello.reason == "no_supervisor" then
     local why = hello.message
@@ -191,6 +187,28 @@ local function furnish(session, opts, hello)
   return nil, err
 end
 
+-- The call of M.session, with what it needs on its way.
+local function call_of(sandbox, engine, opts, cache)
+  local facts = facts_of(sandbox, opts)
+  local session_hooks = hooks.new(sandbox.hooks, {
+    session_id = facts.id,
+    provider = "docker",
+    workdir = sandbox.workdir,
+  })
+  return {
+    sandbox = sandbox,
+    engine = engine,
+    opts = opts,
+    cache = cache,
+    facts = facts,
+    hooks = session_hooks,
+    removals = {},
+    warn = function(message)
+      session_hooks:tell("on_warning", { message = message })
+    end,
+  }
+end
+
 --- Creates one session. `sandbox` and `opts` are checked options; `cache` is the sandbox's
 --- (see image.lua).
 function M.session(sandbox, engine, opts, cache)
@@ -198,24 +216,11 @@ function M.session(sandbox, engine, opts, cache)
   if not ok then
     return nil, err
   end
-  local facts = facts_of(sandbox, opts)
-  local session_hooks = hooks.new(sandbox.hooks, {
-    session_id = facts.id,
-    provider = "docker",
-    workdir = sandbox.workdir,
-  })
-  local call = {
-    sandbox = sandbox,
-    engine = engine,
-    opts = opts,
-    cache = cache,
-    facts = facts,
-    hooks = session_hooks,
-    warn = function(message)
-      session_hooks:tell("on_warning", { message = message })
-    end,
-  }
+  local call = call_of(sandbox, engine, opts, cache)
   local life, hello = start_with_image(call)
+  for _, removal in ipairs(call.removals) do
+    removal:join()
+  end
   if not life then
     return nil, hello
   end
@@ -224,7 +229,7 @@ function M.session(sandbox, engine, opts, cache)
     engine = engine,
     plan = call.plan,
     runner = call.runner.name,
-    hooks = session_hooks,
+    hooks = call.hooks,
     life = life,
     limits = sandbox.limits,
     env = opts.manifest and opts.manifest.env or {},

@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: MIT
 -- placement.lua - the steps that put the supervisor's program into its volume.
 --
--- All of them work on a `place`: {engine, patient, image, program, mount, deadline}; the
--- engine ends its requests by the deadline, the patient one does not.
+-- All of them work on a `place`: {engine, patient, image, program, mount, deadline,
+-- removals}; the engine ends its requests by the deadline, the patient one does not, and
+-- removals are tasks that nobody needs to wait for before he goes on.
 
 local container = require("anvia.sandbox.container")
 local core = require("anvia.sandbox.core")
@@ -44,22 +45,26 @@ local function sweep_late(engine, create_id)
   end)
 end
 
--- Runs fn(id) with a container that has the volume mounted, and removes it.
+local function labels_of(create_id)
+  local now = core.wall_ms()
+  return owner.label({
+    [container.LABEL] = "true",
+    [container.LABEL_CREATE] = create_id,
+    [container.LABEL_CREATED] = string.format("%.0f", now),
+    [container.LABEL_EXPIRES] = string.format("%.0f", now + HOLDER_MS),
+    [container.LABEL_SUPERVISOR] = core._VERSION,
+  }, owner.here())
+end
+
+-- Runs fn(id) with a container that has the volume mounted, and has it removed.
 local function with_holder(place, name, fn)
   local engine = place.engine
   local create_id = core.random_hex(32)
-  local now = core.wall_ms()
   local holder = {
     name = name,
     image = place.image,
     mount = place.mount,
-    labels = owner.label({
-      [container.LABEL] = "true",
-      [container.LABEL_CREATE] = create_id,
-      [container.LABEL_CREATED] = string.format("%.0f", now),
-      [container.LABEL_EXPIRES] = string.format("%.0f", now + HOLDER_MS),
-      [container.LABEL_SUPERVISOR] = core._VERSION,
-    }, owner.here()),
+    labels = labels_of(create_id),
   }
   local id, err = engine:create_holder(holder)
   if not id then
@@ -70,11 +75,11 @@ local function with_holder(place, name, fn)
   end
   local value
   value, err = fn(id)
-  local removed, why = engine:remove_holder(holder, id)
-  if not removed then
-    sweep_late(place.patient, create_id)
-    return nil, err or why
-  end
+  place.removals[#place.removals + 1] = task.spawn(function()
+    if not engine:remove_holder(holder, id) then
+      sweep_late(place.patient, create_id)
+    end
+  end)
   return value, err
 end
 
@@ -180,22 +185,15 @@ local function fill(place)
     place.program.volume)
 end
 
---- Sees to it that the volume is there and right: true, or nil, err.
+--- Sees to it that the volume is there and right: true, or nil, err. Looking at one that
+--- is not there makes it.
 function M.bring(place)
-  local volumes, err = place.engine:describe_volumes({ place.program.volume })
-  if not volumes then
-    return nil, err
-  elseif volumes[1] then
-    local state
-    state, err = with_holder(place, nil, function(id)
-      return look(place, id)
-    end)
-    if state ~= "unfinished" then
-      return state and true, err
-    end
+  local state, err = with_holder(place, nil, function(id)
+    return look(place, id)
+  end)
+  if state == "unfinished" then
+    state, err = fill(place)
   end
-  local state
-  state, err = fill(place)
   return state and true, err
 end
 

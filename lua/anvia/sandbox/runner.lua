@@ -22,14 +22,27 @@ function M.instead(sandbox, warn, why)
   return { name = "exec" }
 end
 
+-- The supervisor's volume, by the engine's leave: true, or nil, err.
+local function place(call, program)
+  local sandbox = call.sandbox
+  local ok, err, removals = supervisor.ready(call.engine, sandbox.image, program,
+    sandbox.limits.timeout_ms)
+  for _, removal in ipairs(removals or {}) do
+    call.removals[#call.removals + 1] = removal
+  end
+  return ok, err
+end
+
 --- What a session is to be run by: {name = "exec"}, or {name = "supervisor", program, path,
---- mount, user}; or nil, err. `cache` belongs to the sandbox (see image.lua); warn(text)
---- tells of a runner that was not the first choice.
-function M.choose(sandbox, engine, cache, warn)
+--- mount, user}; or nil, err. A call is {sandbox, engine, cache, warn, removals}: the cache
+--- belongs to the sandbox (see image.lua), warn(text) tells of a runner that was not the
+--- first choice, and the list of removals gets tasks that the caller has to join.
+function M.choose(call)
+  local sandbox, warn = call.sandbox, call.warn
   if sandbox.runner == "exec" then
     return { name = "exec" }
   end
-  local facts, err = image.facts(engine, sandbox.image, cache)
+  local facts, err = image.facts(call.engine, sandbox.image, call.cache)
   if not facts then
     return nil, err
   end
@@ -38,7 +51,7 @@ function M.choose(sandbox, engine, cache, warn)
     return M.instead(sandbox, warn, why)
   end
   local ok
-  ok, err = supervisor.ready(engine, sandbox.image, program, sandbox.limits.timeout_ms)
+  ok, err = place(call, program)
   if not ok and err.code == "docker_command" and not OTHERS[err.reason or ""] then
     return M.instead(sandbox, warn, err.message)
   elseif not ok then

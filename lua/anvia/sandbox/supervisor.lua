@@ -75,14 +75,26 @@ function M.mount(program, writable)
   }
 end
 
--- What is known of the engines' volumes: true, or the task that is finding out.
+-- What is known of the engines' volumes: true, or who is finding out: {task, removals}.
 local known = {}
 
 local function key_of(engine, program)
   return program.volume .. " " .. engine:key()
 end
 
---- Sees to it that the volume of `program` is there and right: true, or nil, err.
+local function start(key, mine, place)
+  local running = { task = nil, removals = place.removals }
+  known[mine] = running
+  running.task = task.spawn(function()
+    local ok, err = placement.bring(place)
+    known[key], known[mine] = ok, nil
+    return ok, err
+  end)
+  return running
+end
+
+--- Sees to it that the volume of `program` is there and right: true, or nil, err. A third
+--- result are tasks that remove what was needed for that; they have to be joined.
 function M.ready(engine, image, program, timeout_ms)
   local key = key_of(engine, program)
   if known[key] == true then
@@ -90,24 +102,18 @@ function M.ready(engine, image, program, timeout_ms)
   end
   -- A forked child inherits a task that will not end there.
   local mine = key .. " " .. core.getpid()
-  local running = known[mine]
-  if not running then
-    local deadline = core.now_ms() + timeout_ms
-    running = task.spawn(function()
-      local ok, err = placement.bring({
-        engine = engine:within(deadline),
-        patient = engine,
-        image = image,
-        program = program,
-        mount = M.mount(program, true),
-        deadline = deadline,
-      })
-      known[key], known[mine] = ok, nil
-      return ok, err
-    end)
-    known[mine] = not running:done() and running or nil
-  end
-  return running:join()
+  local deadline = core.now_ms() + timeout_ms
+  local running = known[mine] or start(key, mine, {
+    engine = engine:within(deadline),
+    patient = engine,
+    image = image,
+    program = program,
+    mount = M.mount(program, true),
+    deadline = deadline,
+    removals = {},
+  })
+  local ok, err = running.task:join()
+  return ok, err, running.removals
 end
 
 --- Something is wrong with it: look again before the next session.
