@@ -44,7 +44,7 @@ function M.choose(call)
   end
   local facts, err = image.facts(call.engine, sandbox.image, call.cache)
   if not facts then
-    return nil, err
+    return nil, errors.wrap(OP, err)
   end
   local program, why = supervisor.program(facts)
   if not program then
