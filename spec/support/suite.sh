@@ -30,22 +30,24 @@ suite_list() {
   done >"$SUITE_DIR/CTestTestfile.cmake"
 }
 
-# One more at a time than there are processors: tests on an engine wait a lot.
+# As many at a time as there are processors: with more, what a test waits for comes
+# late. Tests on an engine come first, the fuzzers after them.
 suite_ctest() {
   engines_ctest "$SUITE_DIR/engines.json" --test-dir "$SUITE_DIR" \
-    --parallel $(($(nproc) + 1)) --no-tests=error --output-on-failure \
-    --output-junit "$SUITE_DIR/results.xml" 2>&1 | tee "$SUITE_DIR/log"
+    --parallel "$(nproc)" --no-tests=error --output-on-failure \
+    --output-junit "$SUITE_DIR/results.xml" "$@" 2>&1 | tee "$SUITE_DIR/log"
 }
 
 # The line "N passed, N failed" that ends the output; empty: none is wanted.
 SUITE_RESULT=
 
-# Sets SUITE_RESULT; non-zero when something failed.
+# suite_run ARGUMENT...: of ctest. Sets SUITE_RESULT; non-zero when something
+# failed.
 suite_run() {
   local failed total passed ok=0
   suite_list
   export SBX_MUST_WORK=1
-  run_job suite_ctest || ok=1
+  run_job suite_ctest "$@" || ok=1
   read -r failed total < <(suite_counts)
   ((ok == 0 || failed != 0)) || failed=1
   passed=$((total - failed))
