@@ -153,7 +153,7 @@ end)
 helper.describe("a program that becomes root", { "anvia-test/setuid:1" }, function()
   it("is stopped, though its user may not", function()
     local session = hostile.session({ image = "anvia-test/setuid:1", user = "1000:1000",
-      security = { no_new_privileges = false } })
+      security = { no_new_privileges = false, drop_capabilities = {} } })
     local info = assert(session:start_process({ command = "rootsleep", args = { "6202" } }))
     helper.eventually(function()
       return hostile.alive(session, "rootsleep 6202") == 1
