@@ -74,7 +74,7 @@ static void sup_child(const int down[2], const int up[2]) {
       mount("proc", "/proc", "proc", 0, NULL) < 0)
     _exit(99);
   for (int cap = 0; cap < 64; cap++)
-    if (!(SUPERVISOR_CAPABILITIES >> cap & 1))
+    if (!((uint64_t)SUPERVISOR_CAPABILITIES >> cap & 1))
       prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
   execl(sup_program(), "supervisor", (char *)NULL);
   _exit(98);

@@ -198,7 +198,7 @@ function(sbx_add_spec kind name column)
   set(command "${SBX_LUA}" "${SBX_SUPPORT}/busted.lua" --ignore-lua
       -o plainTerminal "spec/${kind}/${name}_spec.lua")
   if(column STREQUAL "")
-    sbx_add_test(${test} 300 ${command})
+    sbx_add_test(${test} 600 ${command})
     return()
   endif()
   sbx_add_engine_test(${test} 600 ${command})
