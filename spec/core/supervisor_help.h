@@ -166,7 +166,8 @@ static inline void sup_credit(struct sup *s, uint32_t id, uint8_t stream,
 static inline void sup_data(struct sup *s, uint32_t id, const void *data,
                             size_t len) {
   uint8_t raw[1 + SBX_FRAME_DATA_MAX] = {SBX_MSG_STDIN};
-  memcpy(raw + 1, data, len);
+  if (len > 0)
+    memcpy(raw + 1, data, len);
   sup_send(s, id, SBX_MSG_DATA, raw, 1 + len);
 }
 
@@ -363,7 +364,8 @@ static struct sup_result sup_run(struct sup *s, const struct sup_spawn *o) {
 static inline bool sup_printed(const struct sup_result *r, int stream,
                                const char *text) {
   const struct sbx_buf *b = &r->out[stream];
-  bool same = b->len == strlen(text) && memcmp(b->data, text, b->len) == 0;
+  bool same = b->len == strlen(text) &&
+              (b->len == 0 || memcmp(b->data, text, b->len) == 0);
   if (!same)
     fprintf(stderr, "printed: %.*s\n", (int)b->len, (const char *)b->data);
   return same;
