@@ -86,7 +86,7 @@ function M.new(opts)
     written = {},
     commands = 0,
     last_command_bytes = 0,
-    _limits = opts.limits or { timeout_ms = 30000 },
+    _limits = opts.limits or { timeout_ms = 120000 },
   }, mt)
 end
 
