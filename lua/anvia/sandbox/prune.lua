@@ -159,18 +159,21 @@ local function prune_containers(engine, here, now, dry_run, report)
   return used
 end
 
--- A volume whose container is not there: either the container is still being
--- created, by an owner who is alive then, or it is left over.
-local function prune_volumes(engine, here, now, dry_run, report, used)
-  local names, err = engine:find_volumes({
-    [container.LABEL] = "true",
-    [container.LABEL_MODE] = "ephemeral",
-  })
+local function volumes_with(engine, labels)
+  local names, err = engine:find_volumes(labels)
   if not names then
     return nil, err
   end
-  local volumes
-  volumes, err = engine:describe_volumes(names)
+  return engine:describe_volumes(names)
+end
+
+-- A volume whose container is not there: either the container is still being
+-- created, by an owner who is alive then, or it is left over.
+local function prune_volumes(engine, here, now, dry_run, report, used)
+  local volumes, err = volumes_with(engine, {
+    [container.LABEL] = "true",
+    [container.LABEL_MODE] = "ephemeral",
+  })
   if not volumes then
     return nil, err
   end
@@ -204,12 +207,7 @@ local function judge_supervisor(engine, volume, now)
 end
 
 local function prune_supervisors(engine, now, dry_run, report)
-  local names, err = engine:find_volumes({ [container.LABEL_SUPERVISOR] = true })
-  if not names then
-    return nil, err
-  end
-  local volumes
-  volumes, err = engine:describe_volumes(names)
+  local volumes, err = volumes_with(engine, { [container.LABEL_SUPERVISOR] = true })
   if not volumes then
     return nil, err
   end
