@@ -1,4 +1,6 @@
 -- SPDX-License-Identifier: MIT
+-- engine: any
+-- runner: any
 -- The Lua in README.md runs, in its order, and does what the text around it says.
 
 local helper = require("spec.helper")
@@ -36,7 +38,7 @@ local function local_library(made)
   local library = setmetatable({}, { __index = sandbox })
   for _, preset in ipairs({ "docker", "python" }) do
     library[preset] = function(options)
-      local copy = { image = helper.DEBIAN, pull = "never", runner = helper.RUNNER }
+      local copy = { image = helper.DEBIAN, pull = "never" }
       for key, value in pairs(options or {}) do
         copy[key] = value
       end

@@ -115,6 +115,21 @@ function M.processes_with(text)
   return M.lines((M.sh(command:format(M.quote(text)))))
 end
 
+--- Clients of this engine that hold a session: those of another engine, where other specs may
+--- run meanwhile, do not count.
+function M.clients()
+  local same = "tr '\\0' '\\n' 2>/dev/null </proc/%s/environ | grep -qxF -- %s && echo %s || true"
+  local found = {}
+  for _, line in ipairs(M.lines((M.sh("pgrep -a docker | grep anvia-sandbox- || true")))) do
+    local host = "DOCKER_HOST=" .. (os.getenv("DOCKER_HOST") or "")
+    local pid = line:match("^%d+")
+    if M.sh(same:format(pid, M.quote(host), pid)) ~= "" then
+      found[#found + 1] = line
+    end
+  end
+  return found
+end
+
 function M.descriptors()
   return tonumber((M.sh(string.format("ls /proc/%d/fd | wc -l", core.getpid()))))
 end

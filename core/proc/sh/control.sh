@@ -128,14 +128,17 @@ init() {
   fi
   # Others reap while they wait: a child reads. Somebody inside may kill it, then
   # it is replaced; or stop it, then PID 1 is told as of a death, because of the
-  # trap, and lets it go on.
+  # trap, and lets it go on. The trap can end a wait before it has the status of a
+  # death, too; that is there for the next wait.
   exec 3<&0 </dev/null
   trap : CHLD
   while :; do
     serve <&3 &
     while :; do
       wait "$!" && exit 0
-      kill -CONT "$!" || break
+      kill -CONT "$!" && continue
+      wait "$!" && exit 0
+      break
     done
   done
 }

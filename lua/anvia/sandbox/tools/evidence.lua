@@ -59,21 +59,25 @@ function evidence.was_killed(result)
     and (result.exit_code == 137 or result.signal == "KILL" or result.signal == "SIGKILL")
 end
 
---- Sets result.oom_killed and result.pids_limited to true or false where that can be told.
+--- Sets result.oom_killed and result.pids_limited to true or false where that can be told. The
+--- runner may have told already that the command itself was killed for lack of memory; that one of
+--- its own children was, only the counters know.
 function evidence.add(session, result)
   local killed, starved = evidence.was_killed(result), evidence.could_not_fork(result)
   if not (killed or starved) or type(session._internal_exec) ~= "function" then
     return
   end
   local now, last = read(session), LAST[session] or {}
-  if now then
-    LAST[session] = now
-    if killed and result.oom_killed == nil then
-      result.oom_killed = rose(now, last, "oom_kill")
+  LAST[session] = now or last
+  if killed and not result.oom_killed then
+    local told = now and rose(now, last, "oom_kill")
+    -- without counters, only the word of a runner that looks is worth something
+    if told ~= nil or not result.usage then
+      result.oom_killed = told
     end
-    if starved and result.pids_limited == nil then
-      result.pids_limited = rose(now, last, "max")
-    end
+  end
+  if starved and result.pids_limited == nil then
+    result.pids_limited = now and rose(now, last, "max")
   end
 end
 
