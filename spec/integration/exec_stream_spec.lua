@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- runner: both
 local helper = require("spec.helper")
 local sandbox = require("anvia.sandbox")
 

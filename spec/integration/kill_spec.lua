@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: MIT
+-- runner: both
 -- Every kill is judged from outside, by what the container's /proc shows to somebody
 -- who is not the library.
 

@@ -17,8 +17,15 @@ suite_build() {
   for preset in "${SUITE_PRESETS[@]}"; do
     tests=all
     [[ $preset != clang ]] || tests=core
-    build_preset "$preset" "-DSBX_TEST_PREFIX=$preset:" "-DSBX_TEST_SET=$tests"
+    build_preset "$preset" "-DSBX_TEST_PREFIX=$preset:" "-DSBX_TEST_SET=$tests" \
+      -DSBX_MATRIX=OFF
   done
+}
+
+# One build, in which each spec that needs an engine is there four times.
+suite_build_matrix() {
+  SUITE_PRESETS=(release)
+  build_preset release -DSBX_TEST_PREFIX=release: -DSBX_TEST_SET=all -DSBX_MATRIX=ON
 }
 
 # A list that only points to the lists of the builds.

@@ -157,17 +157,21 @@ macro(sbx_add_lua_host)
 endmacro()
 
 # sbx_columns(<out> <spec>): how a spec that needs an engine is run, as
-# <engine>.<runner>. The portable runner has a build for each engine, the
-# sanitizers the API; the supervisor has specs of its own there, and with
-# -DSBX_MATRIX=ON the release build runs all specs in all four ways.
-# Specs that choose for themselves, or do not care, say so in a line:
-# "-- engine: any", "-- runner: any" (or the one that they are about).
+# <engine>.<runner>: the release build takes the engine's client and the portable
+# runner, the sanitizers take the API and the supervisor, which is what users get.
+# With -DSBX_MATRIX=ON the release build runs all specs in all four ways.
+# Specs say in a line what is otherwise: "-- engine: any" and "-- runner: any" when
+# they choose for themselves or do not care, the runner that they are about, or
+# "-- runner: both".
 function(sbx_columns out spec)
   get_property(supervisor GLOBAL PROPERTY SBX_SUPERVISOR_HERE)
   file(STRINGS "${spec}" any_engine REGEX "^-- engine: any")
-  file(STRINGS "${spec}" any_runner REGEX "^-- runner: [a-z]+")
+  file(STRINGS "${spec}" runner REGEX "^-- runner: [a-z]+")
+  string(REGEX REPLACE "^-- runner: ([a-z]+).*" "\\1" runner "${runner}")
   set(columns cli.exec)
-  if(SBX_SANITIZE)
+  if(SBX_SANITIZE AND supervisor)
+    set(columns api.supervisor)
+  elseif(SBX_SANITIZE)
     set(columns api.exec)
   elseif(SBX_MATRIX)
     list(APPEND columns api.exec)
@@ -175,12 +179,15 @@ function(sbx_columns out spec)
       list(APPEND columns cli.supervisor api.supervisor)
     endif()
   endif()
-  if(any_runner MATCHES "supervisor") # once is enough, with the sanitizer
-    set(columns "")
-    if(supervisor AND SBX_SANITIZE)
-      set(columns api.any)
-    endif()
-  elseif(any_runner)
+  if(runner STREQUAL "both" AND supervisor)
+    list(TRANSFORM columns REPLACE "[a-z]+$" "supervisor" OUTPUT_VARIABLE others)
+    list(TRANSFORM columns REPLACE "[a-z]+$" "exec")
+    list(APPEND columns ${others})
+  elseif(runner STREQUAL "supervisor")
+    list(FILTER columns INCLUDE REGEX "supervisor$")
+  elseif(runner STREQUAL "exec")
+    list(TRANSFORM columns REPLACE "supervisor$" "exec")
+  elseif(runner STREQUAL "any")
     list(TRANSFORM columns REPLACE "[a-z]+$" "any")
   endif()
   if(any_engine)
