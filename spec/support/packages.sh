@@ -40,6 +40,7 @@ libclang_rt   libclang-rt-dev
 llvm-symbolizer llvm
 clang-format  clang-format
 ld.lld        lld
+qemu-aarch64  qemu-user
 '
 
 package_is_there() {

@@ -100,6 +100,30 @@ function(sbx_add_core_tests)
   endforeach()
 endfunction()
 
+# The supervisors for other architectures do the same, where an emulator is found.
+# Not those tests that measure: they would measure the emulator.
+function(sbx_add_emulated_tests)
+  get_property(archs GLOBAL PROPERTY SBX_SUPERVISORS_ELSEWHERE)
+  foreach(arch ${archs})
+    string(REPLACE "arm64" "aarch64" cpu "${arch}")
+    string(REPLACE "amd64" "x86_64" cpu "${cpu}")
+    find_program(SBX_QEMU_${arch} NAMES "qemu-${cpu}" "qemu-${cpu}-static")
+    if(NOT SBX_QEMU_${arch} OR SBX_SANITIZE)
+      continue()
+    endif()
+    foreach(test supervisor supervisor_files supervisor_watch)
+      set(name "core.${test}.${arch}")
+      sbx_add_test("${name}" 300 "$<TARGET_FILE:test_${test}>")
+      set_property(TEST "${SBX_TEST_PREFIX}${name}" APPEND PROPERTY ENVIRONMENT
+        "SBX_SUPERVISOR_PROGRAM=${SBX_SUPPORT}/emulated.sh"
+        "SBX_EMULATOR=${SBX_QEMU_${arch}}"
+        "SBX_EMULATED=${PROJECT_BINARY_DIR}/core/supervisor/supervisor-${arch}")
+      set_tests_properties("${SBX_TEST_PREFIX}${name}" PROPERTIES
+                           SKIP_RETURN_CODE 77)
+    endforeach()
+  endforeach()
+endfunction()
+
 function(sbx_add_corpus_tests)
   file(GLOB sources CONFIGURE_DEPENDS "${SBX_SPEC}/fuzz/fuzz_*.c")
   foreach(source ${sources})
