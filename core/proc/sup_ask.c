@@ -197,6 +197,8 @@ int sbx_sup_job_kill(struct sbx_job_handle *handle, uint64_t grace_ms,
   }
   if (grace_ms > most)
     grace_ms = most;
+  if (!job->started) /* as far as we know, nothing could use its grace */
+    grace_ms = 0;
   sbx_put_u64(payload, grace_ms);
   rc = expect_within(job, grace_ms + SWEEPS_MS + ANSWER_MS);
   if (rc == 0)

@@ -70,10 +70,12 @@ static void freeze_and_kill(const struct sbx_command *c) {
     return; /* -1 spares PID 1, and nobody else */
   table = before;
   before = now;
-  look();
+  bool saw_all = look();
   find(c);
   signal_members(SIGKILL);
-  for (size_t i = 0; i < table.len; i++)
+  if (!saw_all) /* whom we did not see stands still, too */
+    kill(-1, SIGCONT);
+  for (size_t i = 0; saw_all && i < table.len; i++)
     if (!table.rows[i].member &&
         !sbx_census_is_stopped(&before, table.rows[i].pid))
       kill((pid_t)table.rows[i].pid, SIGCONT);
@@ -102,7 +104,8 @@ static bool pursue(struct sbx_command *c, uint64_t now, bool saw_all) {
     signal_members(SIGKILL);
     if (step == SBX_CHASE_FREEZE)
       freeze_and_kill(c);
-  } else if (step == SBX_CHASE_OVER && sbx_link_may_answer()) {
+  } else if (step == SBX_CHASE_OVER && sbx_link_may_answer() &&
+             c->child.report.fd < 0) { /* how it began is told first */
     answer(c);
   }
   return step == SBX_CHASE_AGAIN;

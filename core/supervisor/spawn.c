@@ -199,11 +199,13 @@ static int start(struct sbx_command *c, const struct sbx_msg_spawn *m) {
   struct sbx_launch_ends ours;
   struct sbx_launch l = {.creds =
                              sbx_super.creds[m->flags & SBX_SPAWN_ROOT ? 1 : 0],
-                         .terminal = c->terminal,
+                         .terminal = m->flags & SBX_SPAWN_PTY,
                          .home = sbx_super.workspace,
                          .cwd = (const char *)m->cwd.data};
-  int rc =
-      sbx_launch_open(&l, m->flags & SBX_SPAWN_STDIN, m->rows, m->cols, &ours);
+  int rc;
+
+  init(c, m);
+  rc = sbx_launch_open(&l, m->flags & SBX_SPAWN_STDIN, m->rows, m->cols, &ours);
   if (rc < 0)
     return rc;
   rc = open_streams(c, m, &ours);
@@ -218,12 +220,7 @@ static int start(struct sbx_command *c, const struct sbx_msg_spawn *m) {
 void sbx_spawn_start(uint32_t id, const struct sbx_msg_spawn *m) {
   static const struct sbx_channel_ops ops = {on_frame, forget};
   struct sbx_command *c = calloc(1, sizeof(*c));
-  int rc = -ENOMEM;
-
-  if (c) {
-    init(c, m);
-    rc = start(c, m);
-  }
+  int rc = c ? start(c, m) : -ENOMEM;
   if (rc == 0) {
     sbx_super.commands++;
     sbx_channel_open(&c->channel, id, &ops);

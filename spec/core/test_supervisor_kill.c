@@ -169,6 +169,29 @@ static void without_descriptors_it_refuses(void) {
   sup_end(&s);
 }
 
+/* How a command began is told before that it was killed, also when nobody has
+ * looked meanwhile. */
+static void a_kill_may_come_at_once(struct sup *s) {
+  const struct sup_spawn kinds[] = {
+      {.argv = {"/missing"}}, {.argv = {"true"}}, {.argv = {"sleep", "70"}}};
+  unsigned killed = 0;
+  for (int i = 0; i < 300; i++) {
+    struct sbx_frame f = {0};
+    bool begun = false;
+    uint32_t id = sup_spawn(s, &kinds[i % 3]);
+    sup_kill(s, id, 0);
+    while (f.type != SBX_MSG_FAILED && f.type != SBX_MSG_KILLED &&
+           sup_next(s, &f, WAIT_MS))
+      begun |=
+          f.id == id && (f.type == SBX_MSG_STARTED || f.type == SBX_MSG_FAILED);
+    CHECK(begun);
+    killed += f.type == SBX_MSG_KILLED;
+    if (f.type == SBX_MSG_KILLED)
+      sup_send(s, id, SBX_MSG_FORGET, NULL, 0);
+  }
+  CHECK(killed >= 200); /* the missing one may be killed before it is missed */
+}
+
 /* Says BYE for that reason and exits. */
 static void ends_with(struct sup *s, uint8_t why) {
   struct sbx_frame f;
@@ -331,6 +354,7 @@ int main(void) {
   a_kill_leaves_the_others(&s);
   a_signal_reaches_the_tree(&s);
   orphans_are_reaped(&s);
+  a_kill_may_come_at_once(&s);
   a_new_listener_is_told(&s);
   a_new_listener_is_told(&s);
   without_processes_it_refuses(&s);

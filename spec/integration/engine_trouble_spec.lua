@@ -132,8 +132,7 @@ describe("an engine in trouble", function()
       assert.is_nil(failure.value, name)
       assert.is_true(failure.err.code == "timeout" or failure.err.code == "docker_unavailable",
         name .. ": " .. tostring(failure.err))
-      -- beyond its limit, a command has its grace, and then a while to tell that it is over
-      assert.is_true(failure.took < 10000, name .. " took " .. failure.took)
+      assert.is_true(failure.took < 6000, name .. " took " .. failure.took)
     end
     helper.eventually(function()
       return s:read_file("a.txt") == "kept"

@@ -11,6 +11,7 @@
 --   local_shell    set: there is no container, so root may do everything
 --   without_stat   set: there is no stat command
 --   all_names      set: try each strange name by itself
+--   few_names      set: a fifth of them is enough for archives
 
 local assert = require("luassert")
 

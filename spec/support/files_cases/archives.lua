@@ -60,7 +60,9 @@ describe("an archive", function()
 
   it("carries every legal name", function()
     local tree = {}
-    for i, name in ipairs(hostile_names) do
+    local step = world.few_names and 5 or 1
+    for i = 1, #hostile_names, step do
+      local name = hostile_names[i]
       tree["from/" .. name .. "/" .. name] = tostring(i)
     end
     assert.is_true(world.apply({ files = tree }))
