@@ -18,7 +18,7 @@ local CASES = {
   { name = "busybox, uid 1000, read-only root file system", image = helper.BUSYBOX,
     user = "1000:1000", readonly = true },
   { name = "Debian, root", image = helper.DEBIAN,
-    groups = PORTABLE and { "written", "listing", "links", "archives" } or nil },
+    groups = PORTABLE and { "written", "listing", "links" } or nil },
   { name = "busybox, root, read-only root file system", image = helper.BUSYBOX, readonly = true,
     groups = { "written" } },
   { name = "Debian, uid 1000", image = helper.DEBIAN, user = "1000:1000",
