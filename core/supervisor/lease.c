@@ -38,16 +38,17 @@ void sbx_lease_touch(void) {
 
 /* Who the user is, by the image's own files, and where he and root live. */
 static int find_user(const char *spec) {
+  static char *homes[2]; /* of the last HELLO; those before it were refused */
   struct sbx_user *u = &sbx_super.user;
   struct sbx_text passwd, group;
   int rc = 0;
-
   passwd.data = sbx_read_file("/etc/passwd", ACCOUNTS_MAX, &passwd.len);
   group.data = sbx_read_file("/etc/group", ACCOUNTS_MAX, &group.len);
   for (int i = 1; i >= 0 && rc == 0; i--) {
     rc = sbx_user_resolve(i == 1 ? "" : spec, passwd, group, u);
-    char *home = u->home.len > 0 ? strndup(u->home.data, u->home.len) : NULL;
-    sbx_super.homes[i] = home ? home : "/";
+    free(homes[i]);
+    homes[i] = u->home.len > 0 ? strndup(u->home.data, u->home.len) : NULL;
+    sbx_super.homes[i] = homes[i] ? homes[i] : "/";
   }
   free((void *)passwd.data);
   free((void *)group.data);
@@ -97,7 +98,6 @@ static void say_ready(void) {
 static int on_hello(const struct sbx_frame *frame) {
   struct sbx_msg_hello m;
   int rc;
-
   if (sbx_super.greeted || frame->skipped || frame->len < 4)
     return SBX_EPROTO;
   if (sbx_get_u32(frame->data) != SBX_MSG_VERSION) {
