@@ -12,8 +12,14 @@ local M = {}
 M.BUSYBOX = "anvia-test/busybox:1"
 M.DEBIAN = "anvia-test/debian:1"
 
---- Where it makes sense, a case runs in each of these.
-M.IMAGES = { M.BUSYBOX, M.DEBIAN }
+--- Where it makes sense, a case runs in each of these. The supervisor uses nothing of an
+--- image, so that one of them is enough, but for a run over everything.
+M.IMAGES = { M.DEBIAN, M.BUSYBOX }
+--- The same for what depends on the shell's job control.
+M.SHELL_IMAGES = { M.DEBIAN, M.BUSYBOX, "anvia-test/nosetsid:1" }
+if chosen.runner == "supervisor" and not os.getenv("SBX_MATRIX") then
+  M.IMAGES, M.SHELL_IMAGES = { M.DEBIAN }, { M.DEBIAN }
+end
 
 local function available(image)
   local _, ok = outside.sh("docker image inspect " .. outside.quote(image))

@@ -28,7 +28,7 @@ describe("tasks", function()
     local fns = {}
     for i = 1, 6 do
       fns[i] = function()
-        local image = helper.IMAGES[i % 2 + 1]
+        local image = helper.IMAGES[i % #helper.IMAGES + 1]
         local session = assert(sandbox.docker(helper.options({ image = image })):create_session())
         assert(session:write_file("me", tostring(i)))
         local info = assert(session:start_process({ command = "sleep", args = { "600" } }))

@@ -7,8 +7,6 @@ local helper = require("spec.helper")
 local outside = require("spec.support.outside")
 local sandbox = require("anvia.sandbox")
 
-local IMAGES = { helper.BUSYBOX, helper.DEBIAN, "anvia-test/nosetsid:1" }
-
 -- How many processes of the session's container have exactly these arguments.
 local function alive(session, arguments)
   local said = outside.sh("docker top anvia-sandbox-" .. session.id .. " -eo pid,args")
@@ -25,7 +23,7 @@ local function shell(session, text)
   return assert(session:start_process({ command = "sh", args = { "-c", text } }))
 end
 
-for _, image in ipairs(IMAGES) do
+for _, image in ipairs(helper.SHELL_IMAGES) do
   helper.describe("stop in " .. image, { image }, function()
     local function running(session, text, arguments, count)
       local info = shell(session, text)
@@ -71,7 +69,7 @@ for _, image in ipairs(IMAGES) do
   end)
 end
 
-helper.describe("what left the group", { helper.BUSYBOX, helper.DEBIAN }, function()
+helper.describe("what left the group", helper.IMAGES, function()
   -- ways to get away, each ending in a `sleep N`
   local ways = {
     ["a session of its own"] = "setsid sleep %d & sleep %d",
@@ -82,7 +80,7 @@ helper.describe("what left the group", { helper.BUSYBOX, helper.DEBIAN }, functi
   }
   local number = 6000
   for name, text in pairs(ways) do
-    for _, image in ipairs({ helper.BUSYBOX, helper.DEBIAN }) do
+    for _, image in ipairs(helper.IMAGES) do
       it("dies with the process: " .. name .. ", " .. image, function()
         local session = helper.session({ image = image })
         number = number + 1

@@ -4,9 +4,7 @@ local helper = require("spec.helper")
 local outside = require("spec.support.outside")
 local sandbox = require("anvia.sandbox")
 
-local IMAGES = { helper.BUSYBOX, helper.DEBIAN, "anvia-test/nosetsid:1" }
-
-for _, image in ipairs(IMAGES) do
+for _, image in ipairs(helper.SHELL_IMAGES) do
   describe("a managed process in " .. image, function()
     if not helper.engine(image) then
       return

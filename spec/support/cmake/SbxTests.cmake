@@ -32,6 +32,9 @@ set(SBX_TEST_ENV
   "LSAN_OPTIONS=suppressions=${SBX_SUPPORT}/lsan.supp:print_suppressions=0"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "TSAN_OPTIONS=suppressions=${SBX_SUPPORT}/tsan.supp:second_deadlock_stack=1:history_size=4")
+if(SBX_MATRIX)
+  list(APPEND SBX_TEST_ENV "SBX_MATRIX=1")
+endif()
 
 # sbx_add_test(<name> <timeout> <command...>)
 function(sbx_add_test name timeout)
