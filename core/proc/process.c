@@ -173,9 +173,10 @@ static void end(struct sbx_process *p) {
 static void on_started(void *arg) {
   struct sbx_process *p = arg;
 
-  p->status = SBX_PROCESS_RUNNING;
   p->started_at = (int64_t)sbx_wall_ms();
-  p->session->running_count++;
+  if (!p->given_up) /* which counts already */
+    p->session->running_count++;
+  p->status = SBX_PROCESS_RUNNING;
   sbx_session_update_idle(p->session);
   if (!p->has_stdin)
     p->job->runner->ops->close_input(p->job);
@@ -200,6 +201,7 @@ static void on_drain(void *arg) {
 
 static void on_exit_event(void *arg, const struct sbx_job_exit *ex) {
   struct sbx_process *p = arg;
+  bool unwanted;
 
   p->exit_known = true;
   p->exit_code = ex->exit_code;
@@ -207,7 +209,10 @@ static void on_exit_event(void *arg, const struct sbx_job_exit *ex) {
   p->oom = ex->oom;
   p->usage_known = ex->usage_known;
   p->usage = ex->usage;
+  unwanted = p->given_up && sbx_list_empty(&p->stoppers); /* they may drop it */
   end(p);
+  if (unwanted)
+    sbx_process_remove(p);
 }
 
 static void on_orphans_killed(void *arg, const struct sbx_err *err) {

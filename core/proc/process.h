@@ -33,11 +33,12 @@ struct sbx_process {
   struct sbx_job_handle *job;
   bool group_gone; /* nothing of its tree is left, as far as was looked */
   bool stop_asked;
-  bool killing;               /* a kill is under way */
-  struct sbx_list starter;    /* the start operation, at most one */
-  struct sbx_list waiters;    /* operations that wait for its end */
-  struct sbx_list stoppers;   /* that wait for the kill */
-  struct sbx_list writers;    /* that wait for stdin to drain */
+  bool given_up;            /* its start failed, and nobody wants its record */
+  bool killing;             /* a kill is under way */
+  struct sbx_list starter;  /* the start operation, at most one */
+  struct sbx_list waiters;  /* operations that wait for its end */
+  struct sbx_list stoppers; /* that wait for the kill */
+  struct sbx_list writers;  /* that wait for stdin to drain */
   struct sbx_list signallers; /* that wait for the container's answer */
 };
 

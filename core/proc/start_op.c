@@ -148,10 +148,13 @@ void sbx_start_op_on_killed(struct sbx_process_op *op,
     sbx_fail(&why, SBX_ETIMEOUT, "'%s' did not start within %llu ms",
              p->command.argv[0], (unsigned long long)op->time_ms);
   sbx_process_op_finish(op, why.code, &why);
-  /* What could not be confirmed dead stays visible. */
-  if (err == NULL)
+  /* What could not be confirmed dead stays visible until it is. */
+  if (err == NULL) {
     sbx_process_remove(p);
-  else if (p->status == SBX_PROCESS_STARTING) {
+    return;
+  }
+  p->given_up = true;
+  if (p->status == SBX_PROCESS_STARTING) {
     p->status = SBX_PROCESS_RUNNING;
     p->session->running_count++;
   }
