@@ -25,9 +25,10 @@ os.execve("/bin/sh", ["sh", "-c", "while :; do sleep 0.01 & wait; done # " + sys
 -- `how`, and expects that nothing of it is left.
 local function ends(session, how, script, text)
   local opts = { command = "sh", args = { "-c", script .. "; sleep 1000 # " .. text } }
+  local before = hostile.tasks(session)
   local function there()
-    helper.eventually(function()
-      return hostile.alive(session, text) > 0
+    helper.eventually(function() -- the shell alone is not enough
+      return hostile.tasks(session) > before + 1
     end, 10000)
     sandbox.sleep(200)
   end
@@ -55,6 +56,9 @@ local function ends(session, how, script, text)
     end)
   end
   hostile.gone(session, text)
+  helper.eventually(function() -- those who wait to be reaped count, too
+    return hostile.tasks(session) <= before
+  end, 2000)
   assert.is_true(took < 300 + 2500, took)
 end
 

@@ -105,6 +105,16 @@ function M.alive(session, text)
   return count
 end
 
+--- How many threads the container has, by its control group: also those that no list of
+--- processes shows, because they are never the same for long.
+function M.tasks(session)
+  local said = outside.sh("pid=$(docker inspect --format '{{.State.Pid}}' anvia-sandbox-"
+    .. session.id .. ") && while IFS=: read -r _ kinds path; do case $kinds in"
+    .. " pids) cat /sys/fs/cgroup/pids$path/pids.current ;;"
+    .. " '') cat /sys/fs/cgroup$path/pids.current 2>/dev/null ;; esac; done </proc/$pid/cgroup")
+  return assert(tonumber(said:match("%d+")), said)
+end
+
 --- Nothing with `text` in its arguments lives, and nothing appears again.
 function M.gone(session, text)
   for _ = 1, 5 do

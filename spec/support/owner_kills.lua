@@ -39,7 +39,7 @@ end
 -- a machine of any speed.
 local FROM = { "create", "create", "exec", "write" }
 
---- One owner, killed within a second from a moment that is chosen at random: where it was,
+--- One owner, killed soon after a moment that is chosen at random: where it was,
 --- and what was left of it after `wait_ms`, or nil.
 function M.once(wait_ms, runner)
   local owner = helper.script(M.OWNER, helper.BUSYBOX, runner)
@@ -47,7 +47,7 @@ function M.once(wait_ms, runner)
   helper.eventually(function()
     return owner.output():find(from, 1, true)
   end, 20000)
-  sandbox.sleep(math.random(0, 900))
+  sandbox.sleep(math.random(0, from == "create" and 900 or 150))
   owner.kill("KILL")
   local words = owner.output()
   local gone = pcall(helper.eventually, function()
