@@ -121,9 +121,9 @@ function M.clients()
   local same = "tr '\\0' '\\n' 2>/dev/null </proc/%s/environ | grep -qxF -- %s && echo %s || true"
   local found = {}
   for _, line in ipairs(M.lines((M.sh("pgrep -a docker | grep anvia-sandbox- || true")))) do
-    local host = "DOCKER_HOST=" .. (os.getenv("DOCKER_HOST") or "")
+    local host = os.getenv("DOCKER_HOST")
     local pid = line:match("^%d+")
-    if M.sh(same:format(pid, M.quote(host), pid)) ~= "" then
+    if not host or M.sh(same:format(pid, M.quote("DOCKER_HOST=" .. host), pid)) ~= "" then
       found[#found + 1] = line
     end
   end
